@@ -1,0 +1,66 @@
+import { Type } from 'typebox'
+import { component, count, listOf, milliseconds, nullable, ref, share } from './building-blocks.ts'
+
+export const GeometrySchema = component(
+  'Geometry',
+  Type.Object(
+    {
+      hashScheme: Type.Integer({ description: '1: MurmurHash3 x86_128, probes by enhanced double hashing.' }),
+      keyId: Type.Integer({ description: '0: not keyed.' }),
+      keyRules: Type.Integer({ description: '1: `GET`, a space, and the URL in normal form.' }),
+      bitCount: Type.Integer({ description: 'm, a power of two.' }),
+      probeCount: Type.Integer({ description: 'k.' }),
+    },
+    { description: 'All that two digests must share before their bits mean the same thing.' },
+  ),
+)
+
+const NAME = Type.String({ description: '`incarnation.generation.sequence`', examples: ['1764547200000.3.17'] })
+
+const DIGEST = {
+  name: NAME,
+  geometry: ref(GeometrySchema),
+  entries: count('Keys that the digest stands for.'),
+  setBits: count('Bits that are set.'),
+  fill: share('Set bits over all bits.'),
+  bytes: count('Size of the bit array.'),
+  expectedError: share('Chance that a key that is not held is claimed, from the fill.'),
+}
+
+export const OwnDigestSchema = component(
+  'OwnDigest',
+  Type.Object({
+    ...DIGEST,
+    profile: Type.String({ description: 'The update policy.' }),
+    pendingClears: count('Bits published whose keys have gone.'),
+    unpublishedChanges: count('Bits set since the last publish.'),
+    lastPublishReason: Type.String(),
+    followers: count('Peers that follow this digest.'),
+  }),
+)
+
+export const ReplicaSchema = component(
+  'Replica',
+  Type.Object({
+    ...DIGEST,
+    proved: Type.Boolean({ description: 'Its checksum and a recent frame prove it; only then is it consulted.' }),
+    provedAgoMs: milliseconds('Since the last frame that proved it.'),
+    ageMs: milliseconds("How far behind its publisher it can be, by the oldest change's own time."),
+  }),
+)
+
+export const DigestsSchema = component(
+  'Digests',
+  Type.Object({
+    own: ref(OwnDigestSchema),
+    replicas: listOf(
+      Type.Object({ peer: Type.String(), digest: nullable(ReplicaSchema) }),
+      "Peers' digests; null where nothing has been proved yet.",
+    ),
+  }),
+)
+
+export const PublishedSchema = component(
+  'Published',
+  Type.Object({ name: NAME }, { description: 'The state of the own digest that was published last.' }),
+)

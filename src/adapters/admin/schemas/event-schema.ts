@@ -1,0 +1,75 @@
+import { Type } from 'typebox'
+import type { TProperties } from 'typebox'
+import { FALSE_HIT_CAUSES } from '../../../core/peers/guess-counts.ts'
+import { DIGEST_FRAME_KINDS, OUTCOMES } from '../../../proxy/proxy-event.ts'
+import { component, oneOf } from './building-blocks.ts'
+
+const bytes = Type.Integer({ minimum: 0 })
+
+/** The `data` of a server-sent event; its `event` is the kind. */
+export const EventSchema = component(
+  'Event',
+  Type.Union(
+    [
+      kind('request-ended', 'A request has ended, well or not.', {
+        wallMs: Type.Number({ description: 'When, in milliseconds since 1970.' }),
+        elapsedMs: Type.Number(),
+        client: Type.String(),
+        fromPeer: Type.Boolean({ description: 'An only-if-cached question from another proxy of the cluster.' }),
+        method: Type.String(),
+        url: Type.String(),
+        status: Type.Integer(),
+        outcome: oneOf(OUTCOMES, 'How it ended.'),
+        bytesToClient: bytes,
+        bodyBytes: bytes,
+        contentType: Type.Optional(Type.String()),
+        server: Type.Optional(Type.String({ description: 'Host of the origin or name of the peer that answered.' })),
+        aborted: Type.Boolean({ description: 'The client or the source broke off before the end.' }),
+      }),
+      kind('peer-asked', 'A peer was asked for what its digest claims.', {
+        peer: Type.String(),
+        outcome: oneOf(['hit', 'false-hit', 'failed'], 'What came of it.'),
+        cause: Type.Optional(oneOf(FALSE_HIT_CAUSES, 'Of a false hit.')),
+        requestBytes: bytes,
+        replyBytes: bytes,
+        elapsedMs: Type.Number(),
+      }),
+      kind('local-miss', 'A request that the store could not answer, at the moment ICP would have asked every peer.', {
+        peers: Type.Integer(),
+        icpQueryBytes: bytes,
+        icpReplyBytes: bytes,
+      }),
+      kind('origin-asked', 'The origin was asked.', {
+        outcome: oneOf(['fetched', 'validated', 'failed'], 'What came of it.'),
+      }),
+      ...(['digest-sent', 'digest-received'] as const).map((name) =>
+        kind(name, 'Digest frames sent or received.', {
+          frame: oneOf(DIGEST_FRAME_KINDS, 'Which.'),
+          count: Type.Integer({ description: 'To how many peers it went.' }),
+          bytes,
+        }),
+      ),
+      kind('peer-changed', 'Something about a peer that an operator wants to see.', {
+        peer: Type.String(),
+        state: oneOf(
+          ['added', 'removed', 'connected', 'disconnected', 'suspended', 'recovered', 'refused'],
+          'What happened to it.',
+        ),
+        reason: Type.String(),
+      }),
+      kind('digest-turned', 'Our digest has begun a new generation.', {
+        incarnation: Type.Integer(),
+        generation: Type.Integer(),
+        reason: Type.String(),
+      }),
+      kind('dropped', 'This listener was too slow: so many events were left out here.', {
+        count: Type.Integer({ minimum: 1 }),
+      }),
+    ],
+    { description: "What happens in the proxy, as a server-sent event's `data`; its `event` is the kind." },
+  ),
+)
+
+function kind(name: string, description: string, properties: TProperties) {
+  return Type.Object({ kind: Type.Literal(name), ...properties }, { description, title: name })
+}

@@ -1,0 +1,60 @@
+import { Type } from 'typebox'
+import { FALSE_HIT_CAUSES } from '../../../core/peers/guess-counts.ts'
+import { component, count, countEach, listOf, nullable, oneOf, ref } from './building-blocks.ts'
+import { ReplicaSchema } from './digest-schemas.ts'
+
+const NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'
+
+export const PeerNameSchema = Type.String({
+  pattern: NAME_PATTERN,
+  description: 'Letters, digits, `.`, `_` and `-`; 64 at most.',
+  examples: ['b'],
+})
+
+export const PeerUrlSchema = Type.String({
+  pattern: '^http://[^/?#@\\s\\\\]+/?$',
+  maxLength: 300,
+  description: "Where the peer's proxy port is.",
+  examples: ['http://10.0.0.2:3128'],
+})
+
+export const GuessesSchema = component(
+  'Guesses',
+  Type.Object(
+    {
+      tests: count('Times the digest was tested for a key.'),
+      claims: count('Times it claimed one.'),
+      trueHits: count('Times the peer had it.'),
+      falseHits: countEach(FALSE_HIT_CAUSES, 'Times the peer had it not, by cause.'),
+      failures: count('Asked, and no answer came in time or the connection failed.'),
+      measuredError: Type.Unsafe<number | null>({
+        type: ['number', 'null'],
+        description: 'False hits by collision per test that should have said no; null before the first.',
+      }),
+    },
+    { description: "How a peer's digest has guessed so far." },
+  ),
+)
+
+export const PEER_STATES = ['up', 'unproved', 'suspended', 'connecting'] as const
+
+export const PeerSchema = component(
+  'Peer',
+  Type.Object({
+    name: Type.String(),
+    url: Type.String({ description: "Where the peer's proxy port is." }),
+    state: oneOf(
+      PEER_STATES,
+      '`up`: its replica is consulted. `unproved`: connected, nothing proved yet or not for too long. ' +
+        '`suspended`: failed, tried again later.',
+    ),
+    reason: Type.String(),
+    guesses: ref(GuessesSchema),
+    digest: nullable(ReplicaSchema),
+  }),
+)
+
+export const PeersSchema = component(
+  'Peers',
+  Type.Object({ peers: listOf(ref(PeerSchema), 'Every peer that this proxy knows.') }),
+)

@@ -1,0 +1,56 @@
+import { Agent } from 'undici'
+import type { RequestHead } from '../../core/http/message-head.ts'
+import type { Peer } from '../../core/peers/peer.ts'
+import type { FetchedResponse, LiveBody, PeerFetch } from '../../proxy/ports.ts'
+import { exchange } from './undici-exchange.ts'
+
+export interface UndiciPeerFetchOptions {
+  /** To the head of a peer's answer, connecting included; it bounds what a dead peer costs a request. */
+  readonly timeoutMs: number
+}
+
+/** A remote hit holds a connection only while its body passes; a cluster's peers are few. */
+const CONNECTIONS_PER_PEER = 64
+const BODY_TIMEOUT_MS = 10_000
+
+/** Asks a peer's proxy port, with the absolute URL in the request line, as a Squid asks its siblings. */
+export class UndiciPeerFetch implements PeerFetch<LiveBody> {
+  readonly #agent: Agent
+  readonly #timeoutMs: number
+
+  constructor(options: UndiciPeerFetchOptions) {
+    this.#timeoutMs = options.timeoutMs
+    this.#agent = new Agent({ connections: CONNECTIONS_PER_PEER, bodyTimeout: BODY_TIMEOUT_MS })
+  }
+
+  async fetch(peer: Peer, request: RequestHead, signal: AbortSignal): Promise<FetchedResponse<LiveBody>> {
+    // A controller of its own: once the head is there, neither the timer nor the asker's leaving may cut the body off.
+    const controller = new AbortController()
+    const timer = setTimeout(() => {
+      controller.abort(new DOMException(`no answer within ${this.#timeoutMs} ms`, 'TimeoutError'))
+    }, this.#timeoutMs)
+    const cancelled = (): void => controller.abort(signal.reason)
+    signal.addEventListener('abort', cancelled, { once: true })
+    try {
+      return await exchange(
+        this.#agent,
+        {
+          connectTo: peer.url,
+          target: request.url,
+          host: new URL(request.url).host,
+          method: request.method,
+          fields: request.fields,
+          body: undefined,
+        },
+        controller.signal,
+      )
+    } finally {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', cancelled)
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.destroy()
+  }
+}

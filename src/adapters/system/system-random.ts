@@ -1,0 +1,7 @@
+import type { Random } from '../../proxy/ports.ts'
+
+export class SystemRandom implements Random {
+  next(): number {
+    return Math.random()
+  }
+}

@@ -1,0 +1,191 @@
+import assert from 'node:assert'
+import type { DeltaMessage, DigestMessage, SnapshotMessage, TurnoverMessage, CodedPositions } from './digest-message.ts'
+import type { DigestName } from './digest-name.ts'
+import { FRAME_HEADER_BYTES, FrameFields, FrameWriter, NAME_BYTES, STATE_BYTES } from './frame-fields.ts'
+import {
+  SNAPSHOT_GAPS,
+  TYPE_DELTA,
+  TYPE_GOODBYE,
+  TYPE_HEARTBEAT,
+  TYPE_SNAPSHOT,
+  TYPE_TURNOVER,
+  TYPE_WANT,
+  WANT_HAVE,
+} from './frame-types.ts'
+import { checkGapCode, encodeGaps, gapBytes } from './gap-code.ts'
+import type { StateHead } from './state-head.ts'
+
+// A frame: 'S' 'C' 'D', version 1, type, flags, then fixed big-endian fields by type, then coded positions or bits.
+//   name      incarnation u64, generation u32, sequence u32
+//   state     name, hash scheme u8, cache-key rules u8, probes u8, log2 of the bit count u8, key id u32, set bits u32,
+//             entries u32, age of the oldest change in ms u32 (at most), checksum hi u32, lo u32
+//   want      with flag 1: name                     heartbeat  state              goodbye  name
+//   snapshot  state; with flag 1: gap code of the set positions, else the raw bits, least significant first
+//   delta     state, from sequence u32, count u32, gap code
+//   turnover  state, from generation u32, from sequence u32, set count u32, clear count u32, bytes of the first gap
+//             code u32, gap code of the positions set, gap code of those cleared
+
+const HEAD_BYTES = FRAME_HEADER_BYTES + STATE_BYTES
+const DELTA_FIXED_BYTES = HEAD_BYTES + 8
+const TURNOVER_FIXED_BYTES = HEAD_BYTES + 20
+
+export interface DecodeLimits {
+  /** Larger digests are refused, whatever else they say. */
+  readonly maxBitCount: number
+}
+
+/**
+ * No sender has reason to make a longer frame about a digest of so many bits: gap codes are never longer than a bit
+ * for each position of the array.
+ */
+export function maxFrameBytes(limits: DecodeLimits): number {
+  return limits.maxBitCount / 8 + TURNOVER_FIXED_BYTES + 4
+}
+
+/** @param have the state to go on from; undefined asks for a snapshot */
+export function encodeWant(have: DigestName | undefined): Uint8Array {
+  if (have === undefined) return new FrameWriter(TYPE_WANT, 0, FRAME_HEADER_BYTES).bytes
+  const frame = new FrameWriter(TYPE_WANT, WANT_HAVE, FRAME_HEADER_BYTES + NAME_BYTES)
+  frame.name(have)
+  return frame.bytes
+}
+
+/** @param setBits strictly ascending */
+export function encodeDelta(fromSequence: number, state: StateHead, setBits: Uint32Array): Uint8Array {
+  assert(fromSequence < state.name.sequence, 'a delta must lead on')
+  const gaps = encodeGaps(setBits)
+  const frame = new FrameWriter(TYPE_DELTA, 0, DELTA_FIXED_BYTES + gaps.length)
+  frame.state(state)
+  frame.u32(fromSequence)
+  frame.u32(setBits.length)
+  frame.bytes.set(gaps, frame.offset)
+  return frame.bytes
+}
+
+/** @param setBits, clearBits strictly ascending; what really changes against the bits of `from` */
+export function encodeTurnover(
+  from: DigestName,
+  state: StateHead,
+  setBits: Uint32Array,
+  clearBits: Uint32Array,
+): Uint8Array {
+  assert(from.incarnation === state.name.incarnation, 'a turnover stays within an incarnation')
+  assert(from.generation < state.name.generation, 'a turnover must lead to a later generation')
+  const setGaps = encodeGaps(setBits)
+  const clearGaps = encodeGaps(clearBits)
+  const frame = new FrameWriter(TYPE_TURNOVER, 0, TURNOVER_FIXED_BYTES + setGaps.length + clearGaps.length)
+  frame.state(state)
+  frame.u32(from.generation)
+  frame.u32(from.sequence)
+  frame.u32(setBits.length)
+  frame.u32(clearBits.length)
+  frame.u32(setGaps.length)
+  frame.bytes.set(setGaps, frame.offset)
+  frame.bytes.set(clearGaps, frame.offset + setGaps.length)
+  return frame.bytes
+}
+
+export function encodeHeartbeat(state: StateHead): Uint8Array {
+  const frame = new FrameWriter(TYPE_HEARTBEAT, 0, HEAD_BYTES)
+  frame.state(state)
+  return frame.bytes
+}
+
+/** @param name the state published last */
+export function encodeGoodbye(name: DigestName): Uint8Array {
+  const frame = new FrameWriter(TYPE_GOODBYE, 0, FRAME_HEADER_BYTES + NAME_BYTES)
+  frame.name(name)
+  return frame.bytes
+}
+
+/** Exact. */
+export function deltaFrameBytes(setBits: Uint32Array): number {
+  return DELTA_FIXED_BYTES + gapBytes(setBits)
+}
+
+/** Exact. */
+export function turnoverFrameBytes(setBits: Uint32Array, clearBits: Uint32Array): number {
+  return TURNOVER_FIXED_BYTES + gapBytes(setBits) + gapBytes(clearBits)
+}
+
+/**
+ * Reads a frame. Positions and bits stay as they are coded, views of `frame`, which must not change; what is wrong
+ * within them shows when they are read.
+ *
+ * @throws {MalformedMessageError} naming what it does not understand; nothing large was allocated
+ */
+export function decodeDigestMessage(frame: Uint8Array, limits: DecodeLimits): DigestMessage {
+  const fields = new FrameFields(frame)
+  const message = decodeByType(fields, limits)
+  fields.end()
+  return message
+}
+
+function decodeByType(fields: FrameFields, limits: DecodeLimits): DigestMessage {
+  switch (fields.type) {
+    case TYPE_WANT:
+      allowFlags(fields, WANT_HAVE)
+      return { kind: 'want', have: fields.flags === WANT_HAVE ? fields.name() : undefined }
+    case TYPE_SNAPSHOT:
+      allowFlags(fields, SNAPSHOT_GAPS)
+      return decodeSnapshot(fields, limits)
+    case TYPE_DELTA:
+      allowFlags(fields, 0)
+      return decodeDelta(fields, limits)
+    case TYPE_TURNOVER:
+      allowFlags(fields, 0)
+      return decodeTurnover(fields, limits)
+    case TYPE_HEARTBEAT:
+      allowFlags(fields, 0)
+      return { kind: 'heartbeat', state: fields.state(limits.maxBitCount) }
+    case TYPE_GOODBYE:
+      allowFlags(fields, 0)
+      return { kind: 'goodbye', name: fields.name() }
+    default:
+      throw fields.malformed(`unknown type ${fields.type}`, 4)
+  }
+}
+
+function decodeSnapshot(fields: FrameFields, limits: DecodeLimits): SnapshotMessage {
+  const state = fields.state(limits.maxBitCount)
+  const { bitCount } = state.geometry
+  if (fields.flags !== SNAPSHOT_GAPS)
+    return { kind: 'snapshot', state, coding: 'raw', bytes: fields.bytes(bitCount / 8) }
+  return {
+    kind: 'snapshot',
+    state,
+    coding: 'gaps',
+    bytes: positions(state.setBitCount, fields.bytes(), bitCount).bytes,
+  }
+}
+
+function decodeDelta(fields: FrameFields, limits: DecodeLimits): DeltaMessage {
+  const state = fields.state(limits.maxBitCount)
+  const fromSequence = fields.u32()
+  if (fromSequence >= state.name.sequence) throw fields.malformed('a delta that does not lead on')
+  const count = fields.u32()
+  if (count > state.setBitCount) throw fields.malformed('more positions than set bits')
+  return { kind: 'delta', fromSequence, state, setBits: positions(count, fields.bytes(), state.geometry.bitCount) }
+}
+
+function decodeTurnover(fields: FrameFields, limits: DecodeLimits): TurnoverMessage {
+  const state = fields.state(limits.maxBitCount)
+  const { bitCount } = state.geometry
+  const from = { incarnation: state.name.incarnation, generation: fields.u32(), sequence: fields.u32() }
+  if (from.generation >= state.name.generation) throw fields.malformed('a turnover that does not lead on')
+  const setCount = fields.u32()
+  const clearCount = fields.u32()
+  if (setCount > state.setBitCount) throw fields.malformed('more positions than set bits')
+  if (clearCount > bitCount - state.setBitCount) throw fields.malformed('more positions than clear bits')
+  const setBits = positions(setCount, fields.bytes(fields.u32()), bitCount)
+  return { kind: 'turnover', from, state, setBits, clearBits: positions(clearCount, fields.bytes(), bitCount) }
+}
+
+function positions(count: number, bytes: Uint8Array, bitCount: number): CodedPositions {
+  checkGapCode(bytes, count, bitCount)
+  return { count, bytes }
+}
+
+function allowFlags(fields: FrameFields, known: number): void {
+  if ((fields.flags & ~known) !== 0) throw fields.malformed(`unknown flags ${fields.flags}`, 5)
+}

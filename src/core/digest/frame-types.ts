@@ -1,0 +1,12 @@
+// The fifth byte of a frame, and the flags that a type knows in its sixth.
+export const TYPE_WANT = 1
+export const TYPE_SNAPSHOT = 2
+export const TYPE_DELTA = 3
+export const TYPE_TURNOVER = 4
+export const TYPE_HEARTBEAT = 5
+export const TYPE_GOODBYE = 6
+
+/** The asker has a state and names it. */
+export const WANT_HAVE = 1
+/** Set positions in gap code, not raw bits. */
+export const SNAPSHOT_GAPS = 1

@@ -1,0 +1,28 @@
+/**
+ * Why a digest sent us to a peer in vain (PROTOCOL rule 10). `collision`: other keys' bits looked like this one.
+ * `pending-clear`: the entry has gone and its bits are not cleared yet. `freshness`: held, but stale. `variant`: held,
+ * but not the variant asked for. `unknown`: the peer did not say.
+ */
+export const FALSE_HIT_CAUSES = ['collision', 'pending-clear', 'freshness', 'variant', 'unknown'] as const
+export type FalseHitCause = (typeof FALSE_HIT_CAUSES)[number]
+
+/** How one peer's digest has guessed so far. */
+export interface GuessCounts {
+  trueHits: number
+  falseHits: Record<FalseHitCause, number>
+  /** Asked, and no answer came in time or the connection failed: no guess of the digest's. */
+  failures: number
+  /** Times the digest was tested for a key, and the times it claimed one: the base of the measured error. */
+  tests: number
+  claims: number
+}
+
+export function newGuessCounts(): GuessCounts {
+  return {
+    trueHits: 0,
+    falseHits: { collision: 0, 'pending-clear': 0, freshness: 0, variant: 0, unknown: 0 },
+    failures: 0,
+    tests: 0,
+    claims: 0,
+  }
+}

@@ -1,0 +1,107 @@
+import { ReplicaTable } from '../digest/replica-table.ts'
+import type { KeyHash } from '../filter/key-hash.ts'
+import { FollowedDigest } from '../protocol/followed-digest.ts'
+import { newGuessCounts, type GuessCounts } from './guess-counts.ts'
+import type { Peer } from './peer.ts'
+import { PeerHealth } from './peer-health.ts'
+
+/** A lookup tests every peer's digest one after another, and each holds two bit arrays: a cluster, not a network. */
+export const MAX_PEERS = 64
+
+/** What we know of one peer. */
+export interface PeerState {
+  readonly index: number
+  readonly peer: Peer
+  readonly health: PeerHealth
+  readonly guesses: GuessCounts
+  readonly digest: FollowedDigest
+  /** Smoothed time to its answers' heads; 0 before the first. */
+  latencyMs: number
+  /** False while its digest's stream is broken: nothing says then that it lives. */
+  isConnected: boolean
+}
+
+/** The other proxies of the cluster, by index and by name. */
+export class PeerTable {
+  readonly #maxBitCount: number
+  readonly #heartbeatMs: number
+  readonly #states: (PeerState | undefined)[] = []
+  readonly #replicas = new ReplicaTable()
+  readonly #claiming = new Uint32Array(MAX_PEERS)
+
+  constructor(maxBitCount: number, heartbeatMs: number) {
+    this.#maxBitCount = maxBitCount
+    this.#heartbeatMs = heartbeatMs
+  }
+
+  /** Undefined when the table is full or the name taken. */
+  add(peer: Peer): PeerState | undefined {
+    if (this.named(peer.name) !== undefined) return undefined
+    let index = this.#states.indexOf(undefined)
+    if (index < 0) index = this.#states.length
+    if (index === MAX_PEERS) return undefined
+    const state: PeerState = {
+      index,
+      peer,
+      health: new PeerHealth(),
+      guesses: newGuessCounts(),
+      digest: new FollowedDigest(this.#maxBitCount, this.#heartbeatMs),
+      latencyMs: 0,
+      isConnected: true,
+    }
+    this.#states[index] = state
+    this.#replicas.set(index, state.digest.replica)
+    return state
+  }
+
+  remove(name: string): PeerState | undefined {
+    const state = this.named(name)
+    if (state === undefined) return undefined
+    this.#states[state.index] = undefined
+    this.#replicas.set(state.index, undefined)
+    return state
+  }
+
+  named(name: string): PeerState | undefined {
+    return this.#states.find((state) => state?.peer.name === name)
+  }
+
+  at(index: number): PeerState | undefined {
+    return this.#states[index]
+  }
+
+  /** Indexes of those to ask for the key, best first, counted as tests of their digests. */
+  candidates(key: KeyHash, nowMs: number): number[] {
+    for (const state of this.#states) if (state !== undefined && isConsulted(state, nowMs)) state.guesses.tests++
+    const claiming = this.claimants(key, nowMs)
+    for (const state of claiming) state.guesses.claims++
+    return claiming.map((state) => state.index)
+  }
+
+  /**
+   * Peers whose digests may contain the key and that may be asked now, nearest first: those whose answers have been
+   * quickest, and before all of them those not asked yet, so that every peer is measured.
+   */
+  claimants(key: KeyHash, nowMs: number): PeerState[] {
+    const found: PeerState[] = []
+    const count = this.#replicas.candidates(key, this.#claiming)
+    for (let i = 0; i < count; i++) {
+      const state = this.#states[this.#claiming[i]!]
+      if (state !== undefined && isConsulted(state, nowMs)) found.push(state)
+    }
+    return found.length > 1 ? found.sort((a, b) => a.latencyMs - b.latencyMs) : found
+  }
+
+  all(): PeerState[] {
+    return this.#states.filter((state) => state !== undefined)
+  }
+
+  get size(): number {
+    return this.all().length
+  }
+}
+
+/** It is there, its replica is proved, and it has not failed of late (PROTOCOL rule 9). */
+export function isConsulted(state: PeerState, nowMs: number): boolean {
+  return state.isConnected && state.health.mayBeAsked && state.digest.isProved(nowMs)
+}

@@ -1,0 +1,98 @@
+import { decodeDigestMessage, encodeWant } from '../digest/digest-codec.ts'
+import type { DigestMessage } from '../digest/digest-message.ts'
+import { Replica, type Merge, type Refusal } from '../digest/replica.ts'
+import type { StateHead } from '../digest/state-head.ts'
+import { MalformedMessageError } from './malformed-message-error.ts'
+
+/** What became of a frame. */
+export interface Received {
+  /** Undefined when the frame breaks its format. */
+  readonly kind: DigestMessage['kind'] | undefined
+  readonly merge: Merge
+  /** Something is missing: ask again, saying what we have. */
+  readonly lacks: boolean
+  /** Why the publisher is not to be followed for now; undefined when all is well or a new start may mend it. */
+  readonly refused: string | undefined
+}
+
+const REFUSED: Readonly<Partial<Record<Refusal, string>>> = {
+  'refused-want': 'it asks where it should tell',
+  'refused-incarnation': 'its incarnation is older than one seen before: its clock was set back and its state lost',
+  'refused-geometry': 'its digest is larger than accepted here',
+  'refused-density': 'its digest is so full that it claims nearly everything',
+  'refused-malformed': 'its positions break their format',
+}
+
+/** Positions worked off per step of a build: some tens of microseconds. */
+const BUILD_STEP_POSITIONS = 4_096
+
+/**
+ * A peer's digest as we follow it: the replica, and how long ago it was last proved (PROTOCOL rules 1, 4, 8 and 9).
+ */
+export class FollowedDigest {
+  readonly #maxBitCount: number
+  readonly #staleAfterMs: number
+  readonly replica: Replica
+  #provedAtMs = -Infinity
+  #provedAgeMs = 0
+
+  /**
+   * @param maxBitCount a digest with more bits is refused before anything is allocated for it
+   * @param heartbeatMs a replica not proved for three of these is not consulted
+   */
+  constructor(maxBitCount: number, heartbeatMs: number) {
+    this.#maxBitCount = maxBitCount
+    this.#staleAfterMs = 3 * heartbeatMs
+    this.replica = new Replica({ maxBitCount })
+  }
+
+  /** The proved state; undefined before the first. */
+  get state(): StateHead | undefined {
+    return this.replica.state
+  }
+
+  provedAgoMs(nowMs: number): number {
+    return nowMs - this.#provedAtMs
+  }
+
+  /** How far behind the publisher the replica can be at most, as far as it has told us. */
+  ageMs(nowMs: number): number {
+    return this.#provedAgeMs + this.provedAgoMs(nowMs)
+  }
+
+  /** Proved, and not too long ago. */
+  isProved(nowMs: number): boolean {
+    return this.replica.state !== undefined && this.provedAgoMs(nowMs) <= this.#staleAfterMs
+  }
+
+  /** The frame that asks the publisher for what we lack. */
+  want(): Uint8Array {
+    return encodeWant(this.replica.have)
+  }
+
+  receive(frame: Uint8Array, nowMs: number): Received {
+    let message: DigestMessage
+    try {
+      message = decodeDigestMessage(frame, { maxBitCount: this.#maxBitCount })
+    } catch (error) {
+      if (!(error instanceof MalformedMessageError)) throw error
+      return { kind: undefined, merge: 'refused-malformed', lacks: false, refused: error.message }
+    }
+    const merge = this.replica.receive(message)
+    if (merge === 'applied' || merge === 'proved') this.#proved(nowMs)
+    return { kind: message.kind, merge, lacks: this.replica.lacks, refused: REFUSED[merge as Refusal] }
+  }
+
+  /** One slice of what is being built. True while there is more to do. */
+  work(nowMs: number): boolean {
+    const before = this.replica.state
+    const more = this.replica.work(BUILD_STEP_POSITIONS)
+    if (this.replica.state !== before && this.replica.state !== undefined) this.#proved(nowMs)
+    return more
+  }
+
+  #proved(nowMs: number): void {
+    this.#provedAtMs = nowMs
+    this.#provedAgeMs = this.replica.state?.oldestChangeAgeMs ?? 0
+  }
+}

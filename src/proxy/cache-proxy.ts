@@ -1,0 +1,459 @@
+import type { DirectoryEntry } from '../core/directory/cache-directory.ts'
+import { cacheKey, type CacheKey } from '../core/http/cache-key.ts'
+import { cacheStatus, type CacheStatus } from '../core/http/cache-status.ts'
+import { Fields } from '../core/http/fields.ts'
+import {
+  cdnLoopAppended,
+  cdnLoopContains,
+  endToEnd,
+  viaAppended,
+  viaContains,
+  viaHopCount,
+  xForwardedForAppended,
+} from '../core/http/forwarded-headers.ts'
+import {
+  CONDITIONAL,
+  freshUntilMs,
+  HAS_AUTHORIZATION,
+  HAS_RANGE,
+  NO_CACHE,
+  NO_STORE,
+  ONLY_IF_CACHED,
+  PRECONDITION,
+  requestFacts,
+  type RequestFacts,
+} from '../core/http/freshness.ts'
+import type { RequestHead, ResponseHead } from '../core/http/message-head.ts'
+import { judgeReuse, type ReuseVerdict } from '../core/http/reuse.ts'
+import { judgeStorability } from '../core/http/storability.ts'
+import { servedHead, storedHead } from '../core/http/stored-head.ts'
+import {
+  clientHas,
+  confirmsStored,
+  isValidatable,
+  notModifiedHead,
+  refreshedHead,
+  validationRequest,
+  withoutConditions,
+} from '../core/http/validation.ts'
+import { selectingValues } from '../core/http/vary.ts'
+import { LookupPlan } from '../core/peers/lookup-plan.ts'
+import { icpMessageBytes } from '../core/protocol/icp-message.ts'
+import type { SummaryCacheProtocol } from '../core/protocol/summary-cache-protocol.ts'
+import { failedReply, loopReply, unheldReply, type OwnReply } from './own-replies.ts'
+import { withoutPeerHop, type PeerLookup } from './peer-lookup.ts'
+import { FetchError, type CacheStore, type Clock, type EventSink, type FetchedResponse } from './ports.ts'
+import type { Filling, FillOutcome, Origin, StoredResponse } from './ports.ts'
+import type { Outcome } from './proxy-event.ts'
+import { RecentPurges } from './recent-purges.ts'
+import { SingleFlight, type Flight } from './single-flight.ts'
+
+export interface ProxyRequest<B> {
+  /** Fields as they came, hop-by-hop ones included. */
+  readonly head: RequestHead
+  readonly body: B | undefined
+  /** Address of the client. */
+  readonly client: string
+}
+
+export interface Reply<B> {
+  readonly head: ResponseHead
+  /** A string: our own words. Undefined: none. Either read to its end or released. */
+  readonly body: B | string | undefined
+  /** What Content-Length shall say; undefined when it is not known. */
+  readonly bodyBytes: number | undefined
+  readonly outcome: Outcome
+  /** Host of the origin or name of the peer that answered. */
+  readonly server: string | undefined
+  release(): void
+}
+
+export interface CacheProxyParts<B> {
+  readonly name: string
+  readonly store: CacheStore<B>
+  readonly origin: Origin<B>
+  readonly peers: PeerLookup<B>
+  readonly protocol: SummaryCacheProtocol
+  readonly clock: Clock
+  readonly events: EventSink
+}
+
+/** RFC 9110 §7.6.3 leaves the bound to us; clusters are a few proxies deep, not sixteen. */
+const MAX_HOPS = 16
+
+/** Where an answer came from. */
+interface Found<B> {
+  readonly response: FetchedResponse<B>
+  readonly peer: string | undefined
+  readonly server: string
+  readonly requestedMs: number
+}
+
+/** The life of a request, from its parsed head to the reply's (ARCHITECTURE: how data flows, a to c). */
+export class CacheProxy<B> {
+  readonly #parts: CacheProxyParts<B>
+  readonly #flights = new SingleFlight<B>()
+  readonly #purges = new RecentPurges()
+
+  constructor(parts: CacheProxyParts<B>) {
+    this.#parts = parts
+  }
+
+  /** @param signal aborted when the client has gone: its own fetches are given up, those that others wait for are not */
+  async handle(request: ProxyRequest<B>, signal: AbortSignal): Promise<Reply<B>> {
+    const { name, store, clock } = this.#parts
+    const { head } = request
+    if (this.#loops(head.fields)) return own(loopReply(name), 'refused')
+
+    const facts = requestFacts(head)
+    const storeOnly = (facts.flags & ONLY_IF_CACHED) !== 0
+    const cacheable = head.method === 'GET' || head.method === 'HEAD'
+    if (!cacheable) return storeOnly ? this.#unheld(undefined, 'absent') : this.#pass(request, signal)
+
+    const key = cacheKey(head.url)
+    const entry = store.find(key, head.fields)
+    const verdict = entry === undefined ? 'absent' : judgeReuse(entry.stored.facts, facts, clock.monotonicMs())
+    if (entry !== undefined && verdict === 'serve') {
+      const opened = await store.open(entry)
+      if (opened !== undefined) return this.#fromStore(request, opened, { hit: true }, 'local-hit', undefined)
+    }
+    if (storeOnly) return this.#unheld(key, verdict)
+
+    if (head.method === 'HEAD' || (facts.flags & (HAS_RANGE | NO_STORE | PRECONDITION)) !== 0) {
+      return this.#pass(request, signal)
+    }
+    const validates = entry !== undefined && verdict !== 'coding-refused' && isValidatable(entry.stored)
+    return this.#fetchOnce(request, key, facts, validates ? entry : undefined, signal)
+  }
+
+  /** Forgets every variant of the key; what is being fetched of it now will not be stored. Returns how many went. */
+  purge(key: CacheKey): number {
+    const { clock, store } = this.#parts
+    this.#purges.add(key.url, clock.monotonicMs())
+    return store.purge(key)
+  }
+
+  /** One fetch for all who ask for the key at once; who cannot use what it brings fetches alone. */
+  async #fetchOnce(
+    request: ProxyRequest<B>,
+    key: CacheKey,
+    facts: RequestFacts,
+    stale: DirectoryEntry | undefined,
+    signal: AbortSignal,
+  ): Promise<Reply<B>> {
+    // A client's own condition may bring a 304, its no-cache an answer later than the flight's: neither is shared.
+    if ((facts.flags & (CONDITIONAL | NO_CACHE)) !== 0 && stale === undefined) {
+      return this.#fetch(request, key, facts, undefined, undefined, signal)
+    }
+    if (this.#flights.isLoner(key.url, this.#parts.clock.monotonicMs())) {
+      return this.#fetch(request, key, facts, stale, undefined, signal)
+    }
+    const under = this.#flights.under(key.url)
+    if (under !== undefined) {
+      const reply = await this.#aboard(under, request, key, facts, signal)
+      return reply ?? this.#fetch(request, key, facts, stale, undefined, signal)
+    }
+    const flight = this.#flights.begin(key.url)
+    return this.#fetch(request, key, facts, stale, flight, signal)
+  }
+
+  /** Waits for another's fetch; undefined when what it brought is not for this request. */
+  async #aboard(
+    flight: Flight<B>,
+    request: ProxyRequest<B>,
+    key: CacheKey,
+    facts: RequestFacts,
+    signal: AbortSignal,
+  ): Promise<Reply<B> | undefined> {
+    const { store, clock } = this.#parts
+    const leave = flight.board(signal)
+    const landing = await flight.landed
+    leave()
+    if (landing === 'alone') return undefined
+    const entry = landing === 'stored' ? store.find(key, request.head.fields) : undefined
+    const stored = landing === 'stored' ? entry?.stored : landing.stored
+    if (stored === undefined) return undefined
+    if (selectingValues(stored.varyNames, request.head.fields) !== stored.variant) return undefined
+    if (judgeReuse(stored.facts, facts, clock.monotonicMs()) !== 'serve') return undefined
+    const opened = landing === 'stored' ? await store.open(entry!) : landing.open()
+    if (opened === undefined) return undefined
+    return this.#fromStore(request, opened, { fwd: 'uri-miss', collapsed: true }, 'local-hit', undefined)
+  }
+
+  async #fetch(
+    request: ProxyRequest<B>,
+    key: CacheKey,
+    facts: RequestFacts,
+    stale: DirectoryEntry | undefined,
+    flight: Flight<B> | undefined,
+    signal: AbortSignal,
+  ): Promise<Reply<B>> {
+    const leave = flight?.board(signal)
+    let filling: Filling<B> | undefined
+    try {
+      const found = await this.#find(request, key, facts, stale, flight?.signal ?? signal)
+      if (stale !== undefined && found.response.head.status === 304) {
+        const reply = await this.#validated(request, key, facts, stale, found, signal)
+        flight?.land('stored')
+        return reply
+      }
+      filling = this.#admit(request.head, key, found)
+      this.#flights.remember(key.url, filling === undefined, this.#parts.clock.monotonicMs())
+      if (filling === undefined) return this.#passed(request.head, found, 'miss')
+      flight?.land(filling)
+      return this.#filled(request, key, found, filling, flight)
+    } catch (error) {
+      return this.#failed(request.head, error)
+    } finally {
+      leave?.()
+      if (flight !== undefined && filling === undefined) {
+        flight.land('alone')
+        this.#flights.end(key.url, flight)
+      }
+    }
+  }
+
+  /** Candidates one at a time, then the origin; a stale entry's validators go to the origin at once. */
+  async #find(
+    request: ProxyRequest<B>,
+    key: CacheKey,
+    facts: RequestFacts,
+    stale: DirectoryEntry | undefined,
+    signal: AbortSignal,
+  ): Promise<Found<B>> {
+    const { clock, peers, protocol, events } = this.#parts
+    const head = this.#forwarded(request)
+    let plan = new LookupPlan([])
+    if (stale === undefined && asksPeers(facts)) {
+      protocol.localMiss()
+      const peerCount = protocol.peers.size
+      events.emit({
+        kind: 'local-miss',
+        peers: peerCount,
+        icpQueryBytes: peerCount * icpMessageBytes('query', key.url),
+        icpReplyBytes: peerCount * icpMessageBytes('miss', key.url),
+      })
+      plan = new LookupPlan(peers.candidates(key))
+    }
+    let step = plan.step
+    while (step.kind === 'fetch-peer') {
+      const requestedMs = clock.monotonicMs()
+      const answer = await peers.ask(step.peer, onlyIfCached(head), signal)
+      if (answer.outcome === 'hit') {
+        const peer = protocol.peers.at(step.peer)?.peer.name ?? ''
+        return { response: answer.response, peer, server: peer, requestedMs }
+      }
+      step = plan.after(answer.outcome)
+    }
+    const wanted = stale === undefined ? head : validationRequest(head, stale.stored)
+    return this.#askOrigin(wanted, undefined, signal)
+  }
+
+  async #askOrigin(head: RequestHead, body: B | undefined, signal: AbortSignal): Promise<Found<B>> {
+    const { clock, events, name, origin } = this.#parts
+    const requestedMs = clock.monotonicMs()
+    try {
+      const response = await origin.fetch({ ...head, fields: cdnLoopAppended(head.fields, name) }, body, signal)
+      events.emit({ kind: 'origin-asked', outcome: response.head.status === 304 ? 'validated' : 'fetched' })
+      return { response, peer: undefined, server: hostOf(head.url), requestedMs }
+    } catch (error) {
+      events.emit({ kind: 'origin-asked', outcome: 'failed' })
+      throw error
+    }
+  }
+
+  /** Room in the store for what was found; undefined when it is not to be stored or does not fit. */
+  #admit(request: RequestHead, key: CacheKey, found: Found<B>): Filling<B> | undefined {
+    const { clock, store } = this.#parts
+    const { response, peer, requestedMs } = found
+    if (this.#purges.since(key.url, requestedMs)) return undefined
+    if (response.body === undefined || judgeStorability(request, response.head, clock.wallMs()) !== 'store')
+      return undefined
+    const fields = peer === undefined ? response.head.fields : withoutPeerHop(response.head.fields)
+    const stored = storedHead(
+      request,
+      { ...response.head, fields },
+      { requestedMs, receivedMs: clock.monotonicMs(), receivedWallMs: clock.wallMs() },
+    )
+    return store.reserve(key, stored, response.bodyBytes)
+  }
+
+  /** The reply reads from the filling, as those who came after it do; the flight lasts until it is whole. */
+  #filled(
+    request: ProxyRequest<B>,
+    key: CacheKey,
+    found: Found<B>,
+    filling: Filling<B>,
+    flight: Flight<B> | undefined,
+  ): Reply<B> {
+    const opened = filling.open()
+    if (opened === undefined || found.response.body === undefined) throw new Error('a new filling has its first byte')
+    void this.#settle(filling.fill(found.response.body), key, found, flight)
+    const outcome = found.peer === undefined ? 'miss' : 'remote-hit'
+    const said: CacheStatus = { fwd: 'uri-miss', fwdStatus: found.response.head.status, stored: true }
+    return this.#fromStore(request, opened, withPeer(said, found.peer), outcome, found.server)
+  }
+
+  async #settle(
+    settled: Promise<FillOutcome>,
+    key: CacheKey,
+    found: Found<B>,
+    flight: Flight<B> | undefined,
+  ): Promise<void> {
+    // Given up while the source still sends: its connection is not for us to wait on.
+    if ((await settled) !== 'committed') found.response.cancel()
+    if (flight !== undefined) this.#flights.end(key.url, flight)
+  }
+
+  /** The origin says that the stale entry is still good (RFC 9111 §4.3.4). */
+  async #validated(
+    request: ProxyRequest<B>,
+    key: CacheKey,
+    facts: RequestFacts,
+    stale: DirectoryEntry,
+    found: Found<B>,
+    signal: AbortSignal,
+  ): Promise<Reply<B>> {
+    const { clock, store } = this.#parts
+    found.response.cancel()
+    // A 304 about another response than ours updates nothing (§4.3.4): the whole is fetched.
+    if (!confirmsStored(stale.stored, found.response.head)) {
+      return this.#fetch(withoutClientConditions(request), key, facts, undefined, undefined, signal)
+    }
+    const times = { requestedMs: found.requestedMs, receivedMs: clock.monotonicMs(), receivedWallMs: clock.wallMs() }
+    store.refresh(stale, refreshedHead(stale.stored, found.response.head, request.head, times))
+    const opened = await store.open(stale)
+    // Evicted while the origin was asked: then there is nothing to validate, and the whole is fetched.
+    if (opened === undefined)
+      return this.#fetch(withoutClientConditions(request), key, facts, undefined, undefined, signal)
+    return this.#fromStore(request, opened, { fwd: 'stale', fwdStatus: 304 }, 'validated-hit', found.server)
+  }
+
+  /** To the origin and back, past the store. */
+  async #pass(request: ProxyRequest<B>, signal: AbortSignal): Promise<Reply<B>> {
+    const { method, url } = request.head
+    try {
+      const found = await this.#askOrigin(this.#forwarded(request), request.body, signal)
+      // RFC 9111 §4.4: an unsafe request that succeeded makes what is stored of its target out of date.
+      if (!isSafe(method) && found.response.head.status < 400) this.purge(cacheKey(url))
+      return this.#passed(request.head, found, 'pass')
+    } catch (error) {
+      return this.#failed(request.head, error)
+    }
+  }
+
+  #passed(request: RequestHead, found: Found<B>, outcome: Outcome): Reply<B> {
+    const { response, peer, server } = found
+    const said: CacheStatus = {
+      fwd: outcome === 'pass' ? (isSafe(request.method) ? 'bypass' : 'method') : 'uri-miss',
+      fwdStatus: response.head.status,
+    }
+    return {
+      head: this.#sent({ ...response.head, fields: endToEnd(response.head.fields) }, withPeer(said, peer)),
+      body: response.body,
+      bodyBytes: response.bodyBytes,
+      outcome: peer === undefined ? outcome : 'remote-hit',
+      server,
+      release: () => response.cancel(),
+    }
+  }
+
+  #fromStore(
+    request: ProxyRequest<B>,
+    opened: StoredResponse<B>,
+    said: CacheStatus,
+    outcome: Outcome,
+    server: string | undefined,
+  ): Reply<B> {
+    const nowMs = this.#parts.clock.monotonicMs()
+    // Rounded so that it and Age, which is rounded down, make up the lifetime.
+    const ttlSeconds = Math.ceil((freshUntilMs(opened.stored.facts) - nowMs) / 1000)
+    const status = Number.isFinite(ttlSeconds) ? { ...said, ttlSeconds } : said
+    // RFC 9111 §5.1: Age says that the answer was not made or confirmed by the origin for this request.
+    const firstHand = outcome === 'miss' || outcome === 'validated-hit'
+    const { facts, head } = opened.stored
+    const served = firstHand && facts.initialAgeMs < 1_000 ? head : servedHead(opened.stored, nowMs)
+    const notModified = clientHas(request.head, served, this.#parts.clock.wallMs())
+    if (notModified || request.head.method === 'HEAD') opened.release()
+    return {
+      head: this.#sent(notModified ? notModifiedHead(served) : served, status),
+      body: notModified || request.head.method === 'HEAD' ? undefined : opened.body,
+      bodyBytes: notModified ? undefined : opened.bodyBytes,
+      outcome,
+      server,
+      release: () => opened.release(),
+    }
+  }
+
+  /** @param verdict on the entry that the request selects; 'absent' or 'serve' (evicted meanwhile): none is held */
+  #unheld(key: CacheKey | undefined, verdict: ReuseVerdict | 'absent'): Reply<B> {
+    const { name, protocol, store } = this.#parts
+    if (key === undefined) return own(unheldReply(name, 'absent', 'absent'), 'unheld')
+    const held = verdict !== 'absent' && verdict !== 'serve'
+    const otherVariant = verdict === 'coding-refused' || (!held && store.variantCount(key) > 0)
+    const detail = otherVariant ? 'variant' : held ? 'stale' : 'absent'
+    return own(unheldReply(name, detail, protocol.publisher.summary.claimCause(key)), 'unheld')
+  }
+
+  #failed(request: RequestHead, error: unknown): Reply<B> {
+    if (!(error instanceof FetchError)) throw error
+    return own(failedReply(this.#parts.name, request.url, error.code, error.message), 'failed')
+  }
+
+  #loops(fields: Fields): boolean {
+    const { name } = this.#parts
+    return viaContains(fields, name) || cdnLoopContains(fields, name) || viaHopCount(fields) > MAX_HOPS
+  }
+
+  #forwarded(request: ProxyRequest<B>): RequestHead {
+    const fields = viaAppended(endToEnd(request.head.fields), '1.1', this.#parts.name)
+    return { ...request.head, fields: xForwardedForAppended(fields, request.client) }
+  }
+
+  #sent(head: ResponseHead, said: CacheStatus): ResponseHead {
+    const { name } = this.#parts
+    const fields = viaAppended(head.fields, '1.1', name)
+    return { ...head, fields: fields.plus('Cache-Status', cacheStatus(name, said)) }
+  }
+}
+
+/** A reload is for the origin, and credentials go to nobody else. */
+function asksPeers(facts: RequestFacts): boolean {
+  return (facts.flags & (NO_CACHE | HAS_AUTHORIZATION)) === 0 && facts.maxAgeMs > 0
+}
+
+function onlyIfCached(head: RequestHead): RequestHead {
+  const directives = head.fields.get('cache-control')
+  const asked = directives === undefined ? 'only-if-cached' : `${directives}, only-if-cached`
+  return { ...head, fields: head.fields.set('Cache-Control', asked) }
+}
+
+function withPeer(said: CacheStatus, peer: string | undefined): CacheStatus {
+  return peer === undefined ? said : { ...said, detail: 'remote-hit', peer }
+}
+
+function withoutClientConditions<B>(request: ProxyRequest<B>): ProxyRequest<B> {
+  return { ...request, head: withoutConditions(request.head) }
+}
+
+function own<B>(reply: OwnReply, outcome: Outcome): Reply<B> {
+  return {
+    head: reply.head,
+    body: reply.text,
+    bodyBytes: reply.text.length,
+    outcome,
+    server: undefined,
+    release: () => undefined,
+  }
+}
+
+/** RFC 9110 §9.2.1; what we do not know is not safe. */
+function isSafe(method: string): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || method === 'TRACE'
+}
+
+function hostOf(url: string): string {
+  const start = url.indexOf('//') + 2
+  const end = url.indexOf('/', start)
+  return url.slice(start, end < 0 ? undefined : end)
+}

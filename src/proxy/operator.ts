@@ -1,0 +1,316 @@
+import type { CacheDirectory, DirectoryEntry } from '../core/directory/cache-directory.ts'
+import { formatName } from '../core/digest/digest-name.ts'
+import type { StateHead } from '../core/digest/state-head.ts'
+import { falseHitRateAtFill, type FilterGeometry } from '../core/filter/filter-geometry.ts'
+import { probePositions } from '../core/filter/key-hashing.ts'
+import { cacheKey, normalUrl, type CacheKey } from '../core/http/cache-key.ts'
+import { Fields } from '../core/http/fields.ts'
+import { currentAgeMs, freshUntilMs, requestFacts } from '../core/http/freshness.ts'
+import { judgeReuse } from '../core/http/reuse.ts'
+import { MAX_PEER_TRIES } from '../core/peers/lookup-plan.ts'
+import type { Peer } from '../core/peers/peer.ts'
+import { isConsulted, MAX_PEERS, type PeerState } from '../core/peers/peer-table.ts'
+import type { SummaryCacheProtocol } from '../core/protocol/summary-cache-protocol.ts'
+import type { DigestExchange } from './digest-exchange.ts'
+import type { EventFanOut } from './event-fan-out.ts'
+import type { Clock } from './ports.ts'
+import type { PeerChange, ProxyControl } from './proxy-control.ts'
+import type { ProxyEvent } from './proxy-event.ts'
+import type { ProxyMetrics } from './proxy-metrics.ts'
+import type {
+  ClusterMember,
+  ClusterView,
+  DigestView,
+  EntryView,
+  Explanation,
+  OwnDigestView,
+  PeerView,
+  ProxyStatus,
+  ReplicaView,
+  Statistics,
+} from './views.ts'
+
+export interface OperatorParts {
+  readonly name: string
+  readonly version: string
+  readonly proxyAddress: string
+  readonly profile: string
+  readonly eviction: string
+  readonly protocol: SummaryCacheProtocol
+  readonly exchange: DigestExchange
+  readonly directory: CacheDirectory
+  /** Forgets every variant of a key; returns how many went. */
+  readonly purge: (key: CacheKey) => number
+  readonly metrics: ProxyMetrics
+  readonly events: EventFanOut
+  readonly clock: Clock
+  /** Peers that follow our digest now. */
+  readonly followerCount: () => number
+  /** A peer's account of itself. @throws when it cannot be had */
+  readonly describePeer: (peer: Peer, signal: AbortSignal) => Promise<ClusterMember>
+}
+
+/** A running proxy as its operator sees and steers it: the administration API's other end. */
+export class Operator implements ProxyControl {
+  readonly #parts: OperatorParts
+  readonly #startedWallMs: number
+  readonly #startedMs: number
+  readonly #peerReasons = new Map<string, string>()
+  #listening = true
+
+  constructor(parts: OperatorParts) {
+    this.#parts = parts
+    this.#startedWallMs = parts.clock.wallMs()
+    this.#startedMs = parts.clock.monotonicMs()
+    parts.events.subscribe((event) => this.#note(event))
+  }
+
+  /** The proxy is about to stop: load balancers should look elsewhere. */
+  leaving(): void {
+    this.#listening = false
+  }
+
+  readiness(): { readonly ready: boolean; readonly reason: string } {
+    if (!this.#listening) return { ready: false, reason: 'stopping' }
+    const nowMs = this.#parts.clock.monotonicMs()
+    for (const state of this.#parts.protocol.peers.all()) {
+      const settled = state.digest.isProved(nowMs) || this.#peerReasons.has(state.peer.name)
+      if (!settled) return { ready: false, reason: `no digest of ${state.peer.name} yet` }
+    }
+    return { ready: true, reason: 'serving' }
+  }
+
+  status(): ProxyStatus {
+    const { name, version, proxyAddress, protocol, clock, directory, eviction } = this.#parts
+    const nowMs = clock.monotonicMs()
+    const peers = protocol.peers.all()
+    return {
+      name,
+      version,
+      startedAt: new Date(this.#startedWallMs).toISOString(),
+      uptimeMs: Math.round(nowMs - this.#startedMs),
+      incarnation: protocol.publisher.name.incarnation,
+      proxyAddress,
+      store: {
+        entries: directory.entryCount,
+        usedBytes: directory.usedBytes,
+        reservedBytes: directory.reservedBytes,
+        capacityBytes: directory.capacityBytes,
+        eviction,
+        evictions: directory.evictionCount,
+      },
+      peers: { configured: peers.length, consulted: peers.filter((state) => isConsulted(state, nowMs)).length },
+    }
+  }
+
+  statistics(): Statistics {
+    return this.#parts.metrics.statistics()
+  }
+
+  peers(): readonly PeerView[] {
+    return this.#parts.protocol.peers.all().map((state) => this.#peerView(state))
+  }
+
+  addPeer(peer: Peer): PeerChange {
+    const { exchange, name, protocol } = this.#parts
+    if (peer.name === name) return 'own-name'
+    if (protocol.peers.named(peer.name) !== undefined) return 'name-taken'
+    if (protocol.peers.size >= MAX_PEERS) return 'too-many-peers'
+    exchange.follow(peer)
+    return 'done'
+  }
+
+  changePeer(name: string, url: string): PeerChange {
+    if (this.removePeer(name) !== 'done') return 'unknown-peer'
+    return this.addPeer({ name, url })
+  }
+
+  removePeer(name: string): PeerChange {
+    this.#peerReasons.delete(name)
+    return this.#parts.exchange.leave(name) ? 'done' : 'unknown-peer'
+  }
+
+  ownDigest(): OwnDigestView {
+    const { profile, protocol, followerCount } = this.#parts
+    const { publisher } = protocol
+    const { summary } = publisher
+    return {
+      ...digestView(summary.geometry, formatName(publisher.name), summary.entryCount, summary.setBitCount),
+      profile,
+      pendingClears: summary.pendingClearCount,
+      unpublishedChanges: summary.openChangeCount,
+      lastPublishReason: publisher.lastReason,
+      followers: followerCount(),
+    }
+  }
+
+  replicas(): readonly { readonly peer: string; readonly digest: ReplicaView | null }[] {
+    return this.#parts.protocol.peers
+      .all()
+      .map((state) => ({ peer: state.peer.name, digest: this.#replicaView(state) }))
+  }
+
+  publishNow(): string {
+    this.#parts.exchange.publish(false)
+    return formatName(this.#parts.protocol.publisher.name)
+  }
+
+  newGeneration(): string {
+    this.#parts.exchange.publish(true)
+    return formatName(this.#parts.protocol.publisher.name)
+  }
+
+  lookup(url: string): readonly EntryView[] | undefined {
+    const key = keyOf(url)
+    return key === undefined ? undefined : this.#entries(key)
+  }
+
+  purge(url: string): number | undefined {
+    const key = keyOf(url)
+    return key === undefined ? undefined : this.#parts.purge(key)
+  }
+
+  explain(url: string): Explanation | undefined {
+    const { clock, directory, protocol } = this.#parts
+    const key = keyOf(url)
+    if (key === undefined) return undefined
+    const nowMs = clock.monotonicMs()
+    const request = { method: 'GET', url: key.url, fields: Fields.none }
+    const entry = directory.find(key, request.fields)
+    const verdict = entry === undefined ? 'absent' : judgeReuse(entry.stored.facts, requestFacts(request), nowMs)
+    const claiming = protocol.peers.claimants(key, nowMs)
+    const plan =
+      verdict === 'serve'
+        ? ['serve from the store']
+        : [
+            ...(entry === undefined
+              ? claiming.slice(0, MAX_PEER_TRIES).map((state) => `ask peer ${state.peer.name}`)
+              : []),
+            entry === undefined ? `fetch from the origin` : `validate at the origin (${verdict})`,
+          ]
+    const { geometry } = protocol.publisher.summary
+    const probes = new Uint32Array(geometry.probeCount)
+    probePositions(key, geometry, probes)
+    return {
+      url: key.url,
+      key: [key.h0, key.h1, key.h2, key.h3].map((word) => word.toString(16).padStart(8, '0')).join(''),
+      probes: [...probes],
+      directory: { held: directory.variantsOf(key).length > 0, verdict, entries: this.#entries(key) },
+      peers: protocol.peers.all().map((state) => ({
+        name: state.peer.name,
+        claims: state.digest.replica.mayContain(key),
+        consulted: isConsulted(state, nowMs),
+        reason: this.#peerView(state).reason,
+      })),
+      plan,
+    }
+  }
+
+  async cluster(signal: AbortSignal): Promise<ClusterView> {
+    const { describePeer, protocol } = this.#parts
+    const others = protocol.peers.all().map(async ({ peer }): Promise<ClusterMember> => {
+      try {
+        // The name under which we know it, whatever it calls itself.
+        const { peers, statistics } = await describePeer(peer, signal)
+        return { name: peer.name, url: peer.url, reachable: true, reason: '', statistics, peers }
+      } catch (error) {
+        const reason = error instanceof Error ? error.message : String(error)
+        return { name: peer.name, url: peer.url, reachable: false, reason, statistics: null, peers: [] }
+      }
+    })
+    return { proxies: [this.describe(), ...(await Promise.all(others))] }
+  }
+
+  /** Ourselves as a member of the cluster. */
+  describe(): ClusterMember {
+    const { name, proxyAddress } = this.#parts
+    const url = `http://${proxyAddress}`
+    return { name, url, reachable: true, reason: '', statistics: this.statistics(), peers: this.peers() }
+  }
+
+  subscribe(listener: (event: ProxyEvent) => void): () => void {
+    return this.#parts.events.subscribe(listener)
+  }
+
+  #note(event: ProxyEvent): void {
+    if (event.kind !== 'peer-changed') return
+    if (event.state === 'connected' || event.state === 'added' || event.state === 'recovered') {
+      this.#peerReasons.delete(event.peer)
+    } else if (event.state !== 'removed') {
+      this.#peerReasons.set(event.peer, event.reason)
+    }
+  }
+
+  #peerView(state: PeerState): PeerView {
+    const nowMs = this.#parts.clock.monotonicMs()
+    const { guesses, peer } = state
+    const refusable = guesses.tests - guesses.trueHits
+    const proved = state.digest.isProved(nowMs)
+    const suspended = !state.health.mayBeAsked
+    const reason = this.#peerReasons.get(peer.name) ?? (suspended ? state.health.reason : '')
+    return {
+      name: peer.name,
+      url: peer.url,
+      state: suspended ? 'suspended' : !state.isConnected ? 'connecting' : proved ? 'up' : 'unproved',
+      reason,
+      guesses: {
+        tests: guesses.tests,
+        claims: guesses.claims,
+        trueHits: guesses.trueHits,
+        falseHits: { ...guesses.falseHits },
+        failures: guesses.failures,
+        measuredError: refusable > 0 ? guesses.falseHits.collision / refusable : null,
+      },
+      digest: this.#replicaView(state),
+    }
+  }
+
+  #replicaView(state: PeerState): ReplicaView | null {
+    const held: StateHead | undefined = state.digest.state
+    if (held === undefined) return null
+    const nowMs = this.#parts.clock.monotonicMs()
+    return {
+      ...digestView(held.geometry, formatName(held.name), held.entryCount, held.setBitCount),
+      proved: state.digest.isProved(nowMs),
+      provedAgoMs: Math.round(state.digest.provedAgoMs(nowMs)),
+      ageMs: Math.round(state.digest.ageMs(nowMs)),
+    }
+  }
+
+  #entries(key: CacheKey): EntryView[] {
+    return this.#parts.directory.variantsOf(key).map((entry) => this.#entryView(entry))
+  }
+
+  #entryView(entry: DirectoryEntry): EntryView {
+    const { clock, directory } = this.#parts
+    const { facts, head, variant } = entry.stored
+    const freshForMs = Math.round(freshUntilMs(facts) - clock.monotonicMs())
+    return {
+      url: entry.key.url,
+      variant,
+      status: head.status,
+      contentType: head.fields.get('content-type') ?? null,
+      bodyBytes: entry.bodyBytes,
+      ageMs: Math.round(currentAgeMs(facts, clock.monotonicMs())),
+      freshForMs: Number.isFinite(freshForMs) ? freshForMs : null,
+      claimed: directory.claims(entry.key),
+    }
+  }
+}
+
+function digestView(geometry: FilterGeometry, name: string, entries: number, setBits: number): DigestView {
+  return {
+    name,
+    geometry,
+    entries,
+    setBits,
+    fill: setBits / geometry.bitCount,
+    bytes: geometry.bitCount / 8,
+    expectedError: falseHitRateAtFill(geometry, setBits),
+  }
+}
+
+function keyOf(url: string): CacheKey | undefined {
+  const normal = normalUrl(url)
+  return normal === undefined ? undefined : cacheKey(normal)
+}

@@ -1,0 +1,93 @@
+import type { FalseHitCause } from '../core/peers/guess-counts.ts'
+
+/** How a request ended, in the words of Summary Cache. */
+export const OUTCOMES = [
+  'local-hit', // answered from our store without asking anyone
+  'validated-hit', // answered from our store after the origin's 304
+  'remote-hit', // a peer had it
+  'miss', // the origin's answer, which might have been stored
+  'pass', // the origin's answer to a request that no cache may answer (POST, Range, no-store, ...)
+  'tunnel', // CONNECT
+  'unheld', // only-if-cached, and not to be served from here: 504
+  'refused', // malformed, forbidden or looping: our own answer
+  'failed', // neither peer nor origin gave an answer: our own 502, 503 or 504
+] as const
+export type Outcome = (typeof OUTCOMES)[number]
+
+/** A request has ended, well or not. The access log's and the counters' source. */
+export interface RequestEnded {
+  readonly kind: 'request-ended'
+  readonly wallMs: number
+  readonly elapsedMs: number
+  readonly client: string
+  /** It came from another proxy of the cluster (RFC 2187: an only-if-cached question), not from a client of ours. */
+  readonly fromPeer: boolean
+  readonly method: string
+  readonly url: string
+  readonly status: number
+  readonly outcome: Outcome
+  /** Head and body, as sent. */
+  readonly bytesToClient: number
+  readonly bodyBytes: number
+  readonly contentType: string | undefined
+  /** Host of the origin or name of the peer that gave the answer; undefined when nobody was asked. */
+  readonly server: string | undefined
+  /** The client went away, or the source broke off, before the end. */
+  readonly aborted: boolean
+}
+
+/** A peer was asked for an object with only-if-cached. Bytes are those of the heads, both ways. */
+export interface PeerAsked {
+  readonly kind: 'peer-asked'
+  readonly peer: string
+  readonly outcome: 'hit' | 'false-hit' | 'failed'
+  readonly cause: FalseHitCause | undefined
+  readonly requestBytes: number
+  readonly replyBytes: number
+  readonly elapsedMs: number
+}
+
+/**
+ * A request that our store could not answer, at the moment ICP would have queried every peer.
+ * The ICP bytes are counted by the ICP codec, one query and one reply per peer.
+ */
+export interface LocalMiss {
+  readonly kind: 'local-miss'
+  readonly peers: number
+  readonly icpQueryBytes: number
+  readonly icpReplyBytes: number
+}
+
+export interface OriginAsked {
+  readonly kind: 'origin-asked'
+  readonly outcome: 'fetched' | 'validated' | 'failed'
+}
+
+export const DIGEST_FRAME_KINDS = ['want', 'snapshot', 'delta', 'turnover', 'heartbeat', 'goodbye'] as const
+export type DigestFrameKind = (typeof DIGEST_FRAME_KINDS)[number]
+
+/** Digest frames sent or received; `bytes` is one frame's size with its length prefix. */
+export interface DigestFrames {
+  readonly kind: 'digest-sent' | 'digest-received'
+  readonly frame: DigestFrameKind
+  /** To how many peers it went; 1 when received. */
+  readonly count: number
+  readonly bytes: number
+}
+
+/** Something about a peer that an operator wants to see in the log. */
+export interface PeerChanged {
+  readonly kind: 'peer-changed'
+  readonly peer: string
+  readonly state: 'added' | 'removed' | 'connected' | 'disconnected' | 'suspended' | 'recovered' | 'refused'
+  readonly reason: string
+}
+
+export interface DigestTurned {
+  readonly kind: 'digest-turned'
+  readonly incarnation: number
+  readonly generation: number
+  readonly reason: string
+}
+
+export type ProxyEvent = RequestEnded | PeerAsked | LocalMiss | OriginAsked | DigestFrames | PeerChanged | DigestTurned

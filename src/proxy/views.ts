@@ -1,0 +1,163 @@
+import type { FilterGeometry } from '../core/filter/filter-geometry.ts'
+import type { FalseHitCause } from '../core/peers/guess-counts.ts'
+import type { DigestFrameKind, Outcome } from './proxy-event.ts'
+
+// Plain values that describe a proxy to its operator: what the administration API answers with.
+
+export interface ProxyStatus {
+  readonly name: string
+  readonly version: string
+  readonly startedAt: string
+  readonly uptimeMs: number
+  readonly incarnation: number
+  readonly proxyAddress: string
+  readonly store: StoreView
+  readonly peers: { readonly configured: number; readonly consulted: number }
+}
+
+export interface StoreView {
+  readonly entries: number
+  readonly usedBytes: number
+  /** Held for responses on their way in and for readers of evicted ones. */
+  readonly reservedBytes: number
+  readonly capacityBytes: number
+  readonly eviction: string
+  readonly evictions: number
+}
+
+export interface PeerView {
+  readonly name: string
+  readonly url: string
+  /** `up`: its replica is consulted. `unproved`: connected, nothing proved yet or not for too long. `suspended`: failed, tried again later. */
+  readonly state: 'up' | 'unproved' | 'suspended' | 'connecting'
+  readonly reason: string
+  readonly guesses: GuessesView
+  readonly digest: ReplicaView | null
+}
+
+export interface GuessesView {
+  readonly tests: number
+  readonly claims: number
+  readonly trueHits: number
+  readonly falseHits: Readonly<Record<FalseHitCause, number>>
+  readonly failures: number
+  /** False hits by collision per test that should have said no; null before the first. */
+  readonly measuredError: number | null
+}
+
+export interface DigestView {
+  /** `incarnation.generation.sequence` */
+  readonly name: string
+  readonly geometry: FilterGeometry
+  readonly entries: number
+  readonly setBits: number
+  /** Set bits over all bits. */
+  readonly fill: number
+  readonly bytes: number
+  /** Chance that a key that is not held is claimed, from the fill. */
+  readonly expectedError: number
+}
+
+export interface OwnDigestView extends DigestView {
+  readonly profile: string
+  readonly pendingClears: number
+  readonly unpublishedChanges: number
+  readonly lastPublishReason: string
+  readonly followers: number
+}
+
+export interface ReplicaView extends DigestView {
+  readonly proved: boolean
+  /** Since the last frame that proved it. */
+  readonly provedAgoMs: number
+  /** Age of its oldest change that had not reached us when last proved, plus the time since: how far behind it can be. */
+  readonly ageMs: number
+}
+
+export interface ClusterView {
+  readonly proxies: readonly ClusterMember[]
+}
+
+export interface ClusterMember {
+  readonly name: string
+  readonly url: string
+  /** False: its figures could not be had; `reason` says why. */
+  readonly reachable: boolean
+  readonly reason: string
+  readonly statistics: Statistics | null
+  readonly peers: readonly PeerView[]
+}
+
+/** Counted since the start. Bytes between proxies are heads and digest frames, never bodies. */
+export interface Statistics {
+  readonly requests: number
+  readonly byOutcome: Readonly<Record<Outcome, number>>
+  /** Only-if-cached questions from peers: asked of us, and answered from our store. */
+  readonly peerRequests: { readonly asked: number; readonly served: number }
+  readonly bytesToClients: number
+  /** Of answers to clients, by where the body came from; tunnels and our own answers left out. */
+  readonly bodyBytes: { readonly local: number; readonly remote: number; readonly origin: number }
+  /** Shares of all clients' requests. A validated hit is a local one, as in Squid's counters. */
+  readonly hitRatio: { readonly local: number; readonly remote: number }
+  readonly falseHits: Readonly<Record<FalseHitCause, number>>
+  readonly peerFailures: number
+  readonly originRequests: {
+    readonly fetched: number
+    readonly validated: number
+    readonly failed: number
+  }
+  readonly interCache: InterCacheCounts
+  readonly icp: IcpCounts
+}
+
+/** What finding copies at peers has cost (PROTOCOL: how messages are compared with ICP). */
+export interface InterCacheCounts {
+  /** Updates sent, one per peer, and requests sent to peers. */
+  readonly messagesPaper: number
+  /** Every message: frames sent, requests to peers and their answers. */
+  readonly messagesFull: number
+  /** Frames sent and false hits: finding alone. */
+  readonly finding: number
+  readonly bytes: number
+  readonly framesSent: Readonly<Record<DigestFrameKind, number>>
+  readonly frameBytesSent: Readonly<Record<DigestFrameKind, number>>
+}
+
+/** What ICP would have cost for the same local misses. */
+export interface IcpCounts {
+  readonly messagesPaper: number
+  readonly messagesFull: number
+  readonly bytes: number
+}
+
+export interface EntryView {
+  readonly url: string
+  readonly variant: string
+  readonly status: number
+  readonly contentType: string | null
+  readonly bodyBytes: number
+  readonly ageMs: number
+  /** Negative: stale since. Null: never fresh. */
+  readonly freshForMs: number | null
+  readonly claimed: boolean
+}
+
+/** What would be done with `GET url` now, and why. */
+export interface Explanation {
+  readonly url: string
+  readonly key: string
+  readonly probes: readonly number[]
+  readonly directory: {
+    readonly held: boolean
+    readonly verdict: string
+    readonly entries: readonly EntryView[]
+  }
+  readonly peers: readonly {
+    readonly name: string
+    readonly claims: boolean
+    readonly consulted: boolean
+    readonly reason: string
+  }[]
+  /** In order: `serve from store`, `ask peer b`, `fetch from origin http://...`. */
+  readonly plan: readonly string[]
+}

@@ -1,0 +1,247 @@
+import { readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { pino, type Logger } from 'pino'
+import { createAdminServer } from './adapters/admin/admin-server.ts'
+import { UndiciOrigin } from './adapters/fetch/undici-origin.ts'
+import { UndiciPeerFetch } from './adapters/fetch/undici-peer-fetch.ts'
+import { ClientAccess } from './adapters/http/client-access.ts'
+import { PEER_PREFIX, ProxyServer } from './adapters/http/proxy-server.ts'
+import { MemoryStore } from './adapters/store/memory-store.ts'
+import { nextIncarnation, StateDirError } from './adapters/system/incarnation-file.ts'
+import { SystemClock } from './adapters/system/system-clock.ts'
+import { SystemRandom } from './adapters/system/system-random.ts'
+import { AccessLog } from './adapters/telemetry/access-log.ts'
+import { EventLog } from './adapters/telemetry/event-log.ts'
+import { DigestHttp } from './adapters/transport/digest-http.ts'
+import type { Config } from './config.ts'
+import { maxFrameBytes } from './core/digest/digest-codec.ts'
+import { CacheDirectory } from './core/directory/cache-directory.ts'
+import { evictionKinds } from './core/directory/eviction-kinds.ts'
+import { geometryFor } from './core/filter/filter-geometry.ts'
+import { MountTable } from './core/http/mount-table.ts'
+import { DEFAULT_UPDATE_OPTIONS, UPDATE_PROFILES } from './core/protocol/update-policy.ts'
+import { SummaryCacheProtocol } from './core/protocol/summary-cache-protocol.ts'
+import { CacheProxy } from './proxy/cache-proxy.ts'
+import { MAX_DESCRIPTION_BYTES, readClusterMember } from './proxy/cluster-member.ts'
+import { DigestExchange } from './proxy/digest-exchange.ts'
+import { EventFanOut } from './proxy/event-fan-out.ts'
+import { Operator } from './proxy/operator.ts'
+import { PeerLookup } from './proxy/peer-lookup.ts'
+import { ProxyMetrics } from './proxy/proxy-metrics.ts'
+import { StartError } from './start-error.ts'
+
+/** A proxy that serves, until it is stopped. */
+export interface RunningProxy {
+  readonly operator: Operator
+  readonly proxyAddress: AddressInfo
+  readonly adminAddress: AddressInfo
+  /** Requests whose replies are not finished. */
+  requestsUnderWay(): number
+  /** Opens the access log anew, after it was moved away. */
+  reopenLogs(): void
+  /** Says goodbye to the peers, lets replies under way end within `graceMs`, closes everything. */
+  stop(graceMs: number): Promise<void>
+}
+
+/** A peer's digest may be 16 times as large as ours is configured to be: clusters are not all alike. */
+const MAX_BIT_COUNT_FACTOR = 16
+const LARGEST_BIT_COUNT = 2 ** 31
+/** So that a client is still there when the origin has had all its time. */
+const IDLE_BEYOND_ORIGIN_MS = 90_000
+
+export function packageVersion(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}
+
+/**
+ * Builds a proxy from its parts and starts it.
+ * @throws what the system says when an address cannot be listened on or a file not be written
+ */
+export async function startProxy(config: Config, logger: Logger): Promise<RunningProxy> {
+  const clock = new SystemClock()
+  const events = new EventFanOut()
+  const metrics = new ProxyMetrics()
+  const eventLog = new EventLog(logger)
+  const accessLog = config.accessLog && new AccessLog({ ...config.accessLog, logger })
+  events.subscribe((event) => metrics.emit(event))
+  events.subscribe((event) => eventLog.emit(event))
+  if (accessLog) events.subscribe((event) => accessLog.emit(event))
+
+  const { digest } = config
+  const geometry = geometryFor(digest.expectedEntries)
+  const maxBitCount = Math.min(geometry.bitCount * MAX_BIT_COUNT_FACTOR, LARGEST_BIT_COUNT)
+  const protocol = new SummaryCacheProtocol(
+    {
+      incarnation: nextIncarnation(config.stateDir, clock.wallMs()),
+      geometry,
+      policy: UPDATE_PROFILES[digest.profile]({ ...DEFAULT_UPDATE_OPTIONS, icpShare: digest.icpShare }),
+      pendingClearShare: digest.pendingClearsShare,
+      generationAgeMs: digest.generationAgeMs,
+      heartbeatMs: digest.heartbeatMs,
+      maxBitCount,
+    },
+    clock.monotonicMs(),
+  )
+  const directory = new CacheDirectory(evictionKinds[config.store.eviction](), protocol, {
+    capacityBytes: config.store.memoryBytes,
+  })
+  const store = new MemoryStore(directory, clock, { maxObjectBytes: config.store.maxObjectBytes })
+
+  const transport = new DigestHttp({
+    name: config.name,
+    heartbeatMs: digest.heartbeatMs,
+    maxFrameBytes: maxFrameBytes({ maxBitCount }),
+    prefix: PEER_PREFIX,
+  })
+  const exchange = new DigestExchange({
+    protocol,
+    transport,
+    clock,
+    random: new SystemRandom(),
+    events,
+    expire: (nowMs) => directory.expire(nowMs),
+  })
+  const origin = new UndiciOrigin({ timeoutMs: config.originTimeoutMs })
+  const peerFetch = new UndiciPeerFetch({ timeoutMs: config.peerTimeoutMs })
+  const proxy = new CacheProxy({
+    name: config.name,
+    store,
+    origin,
+    peers: new PeerLookup(protocol, peerFetch, clock, events),
+    protocol,
+    clock,
+    events,
+  })
+  let describe = (): string => ''
+  const server = new ProxyServer({
+    name: config.name,
+    proxy,
+    mounts: new MountTable(config.mounts),
+    access: new ClientAccess(config.access.clients),
+    forward: config.forward,
+    peerRoutes: transport.routes({
+      answer: (want) => exchange.answer(want),
+      snapshot: () => protocol.publisher.snapshot(clock.monotonicMs()),
+      describe: () => describe(),
+    }),
+    clock,
+    events,
+    idleMs: config.originTimeoutMs + IDLE_BEYOND_ORIGIN_MS,
+    reportFault: (error) => logger.error({ err: error }, 'a fault of the proxy; one request has failed by it'),
+  })
+
+  const proxyAddress = await server.listen(config.listen.host, config.listen.port)
+  const operator = new Operator({
+    name: config.name,
+    version: packageVersion(),
+    proxyAddress: `${config.listen.host}:${proxyAddress.port}`,
+    profile: digest.profile,
+    eviction: config.store.eviction,
+    protocol,
+    exchange,
+    directory,
+    purge: (key) => proxy.purge(key),
+    metrics,
+    events,
+    clock,
+    followerCount: () => transport.followerCount,
+    describePeer: async (peer, signal) =>
+      readClusterMember(await transport.describe(peer, MAX_DESCRIPTION_BYTES, signal), operator.describe()),
+  })
+  describe = () => JSON.stringify(operator.describe())
+  const admin = await createAdminServer({ control: operator, token: config.admin.token, logger })
+  try {
+    await admin.listen({ host: config.admin.host, port: config.admin.port })
+  } catch (error) {
+    await server.close(0)
+    throw error
+  }
+  const adminAddress = admin.server.address() as AddressInfo
+
+  exchange.start()
+  for (const peer of config.peers) exchange.follow(peer)
+
+  return {
+    operator,
+    proxyAddress,
+    adminAddress,
+    requestsUnderWay: () => server.requestsUnderWay,
+    reopenLogs: () => accessLog?.reopen(),
+    stop: async (graceMs) => {
+      operator.leaving()
+      exchange.stop()
+      await transport.close()
+      await server.close(graceMs)
+      await admin.close()
+      await Promise.all([origin.close(), peerFetch.close()])
+      await accessLog?.close()
+    },
+  }
+}
+
+/** Replies under way at a stop; supervisors wait ten seconds or more before they kill. */
+const STOP_GRACE_MS = 5_000
+
+/** `summary-cache serve`: runs one proxy until SIGTERM or SIGINT. Resolves with the exit code. */
+export async function serve(config: Config): Promise<number> {
+  const logger = pino(
+    { level: config.log.level, base: { proxy: config.name } },
+    pino.destination({ fd: 2, sync: true }),
+  )
+  let running: RunningProxy
+  try {
+    running = await startProxy(config, logger)
+  } catch (error) {
+    throw startError(error, config)
+  }
+  const { adminAddress, proxyAddress } = running
+  logger.info(
+    {
+      listen: formatAddress(proxyAddress),
+      admin: formatAddress(adminAddress),
+      peers: config.peers.map(({ name }) => name),
+    },
+    'serving',
+  )
+  process.on('SIGHUP', () => running.reopenLogs())
+  const reason = await new Promise<string>((resolve) => {
+    process.once('SIGTERM', () => resolve('SIGTERM'))
+    process.once('SIGINT', () => resolve('SIGINT'))
+    // Started by another process that has gone.
+    if (process.connected) process.once('disconnect', () => resolve('parent process gone'))
+  })
+  // A second signal means: now.
+  process.once('SIGTERM', () => process.exit(143))
+  process.once('SIGINT', () => process.exit(130))
+  logger.info({ reason }, 'stopping')
+  await running.stop(STOP_GRACE_MS)
+  return 0
+}
+
+function startError(error: unknown, config: Config): Error {
+  const { code, message, port, syscall } = error as NodeJS.ErrnoException & { port?: number }
+  if (error instanceof StateDirError) return new StartError(error.message, { cause: error })
+  if (syscall === 'open' && config.accessLog) {
+    return new StartError(
+      `accessLog.path: ${config.accessLog.path}: ${message}; choose a file this user may write to`,
+      {
+        cause: error,
+      },
+    )
+  }
+  if (syscall !== 'listen' && syscall !== 'bind' && syscall !== 'getaddrinfo') return error as Error
+  const key = port === config.admin.port ? 'admin' : 'listen'
+  const { host } = config[key]
+  const remedy =
+    code === 'EADDRINUSE'
+      ? `stop what listens there (ss -ltnp 'sport = :${port}' shows it) or set ${key}.port`
+      : code === 'EACCES'
+        ? `ports below 1024 need a privilege; set ${key}.port`
+        : `set ${key}.host to an address of this machine`
+  return new StartError(`${key}: cannot listen on ${host}:${config[key].port}: ${message}; ${remedy}`, { cause: error })
+}
+
+function formatAddress({ address, family, port }: AddressInfo): string {
+  return family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`
+}

@@ -1,0 +1,102 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { defineConfig } from 'vitest/config'
+import type { TestProjectConfiguration } from 'vitest/config'
+import type { Reporter, TestModule } from 'vitest/node'
+
+// Set by the gate: a tool that is missing, and a test that is skipped, then fail the run.
+const requireAll = process.env['SUMMARY_CACHE_REQUIRE_ALL'] === '1'
+// Where the gate wants the results as JSON.
+const reportFile = process.env['SUMMARY_CACHE_TEST_REPORT']
+
+const chromium = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
+
+// What the Dockerfile starts from.
+const BASE_IMAGE = 'node:26-bookworm-slim'
+
+function docker(timeoutMs: number, ...args: string[]): boolean {
+  return spawnSync('docker', args, { stdio: 'ignore', timeout: timeoutMs }).status === 0
+}
+
+/**
+ * Why containers cannot be had: docker is not installed, no engine runs, this user may not talk to it, or the base image
+ * is neither here nor in reach. Undefined: they can.
+ */
+function lackOfContainers(): string | undefined {
+  if (!docker(15_000, 'info') || !docker(15_000, 'compose', 'version')) return 'no Docker engine with compose answers'
+  if (docker(15_000, 'image', 'inspect', BASE_IMAGE) || docker(120_000, 'pull', '--quiet', BASE_IMAGE)) return undefined
+  return `the engine has no image ${BASE_IMAGE} and cannot pull it`
+}
+const noContainers = lackOfContainers()
+
+const missing: string[] = []
+
+/** The project, or none where its tool is missing. */
+function whereItRuns(present: boolean, lack: string, project: TestProjectConfiguration): TestProjectConfiguration[] {
+  if (present) return [project]
+  missing.push(lack)
+  return []
+}
+
+const refuseSkips: Reporter = {
+  onTestRunEnd(modules: readonly TestModule[]) {
+    const skipped = modules.flatMap((module) => [...module.children.allTests('skipped')])
+    if (skipped.length === 0) return
+    process.exitCode = 1
+    process.stderr.write(skipped.map((test) => `skipped, which is not allowed here: ${test.fullName}\n`).join(''))
+  },
+}
+
+const projects: TestProjectConfiguration[] = [
+  {
+    test: {
+      name: 'unit',
+      include: ['test/**/*.test.ts'],
+      exclude: ['test/browser/**', 'test/container/**'],
+      benchmark: { include: ['test/bench/**/*.bench.ts'] },
+      sequence: { groupOrder: 0 },
+    },
+  },
+  ...whereItRuns(existsSync(chromium), `no browser at ${chromium} (CHROMIUM_PATH): test/browser is left out`, {
+    test: {
+      name: 'browser',
+      include: ['test/browser/**/*.test.ts'],
+      benchmark: { include: [] },
+      testTimeout: 30_000,
+      hookTimeout: 30_000,
+      sequence: { groupOrder: 1 },
+    },
+  }),
+  ...whereItRuns(noContainers === undefined, `${noContainers}: test/container is left out`, {
+    test: {
+      name: 'container',
+      include: ['test/container/**/*.test.ts'],
+      // The tests remove what they start; the reaper is an image more to pull.
+      env: { TESTCONTAINERS_RYUK_DISABLED: process.env['TESTCONTAINERS_RYUK_DISABLED'] ?? 'true' },
+      benchmark: { include: [] },
+      // Building the image takes a minute where no layer is cached.
+      testTimeout: 120_000,
+      hookTimeout: 300_000,
+      fileParallelism: false,
+      sequence: { groupOrder: 2 },
+    },
+  }),
+]
+
+if (missing.length > 0) {
+  const line = missing.join('; ')
+  if (requireAll) throw new Error(`SUMMARY_CACHE_REQUIRE_ALL is set, and ${line}`)
+  process.stderr.write(`${line}\n`)
+}
+
+export default defineConfig({
+  test: {
+    projects,
+    allowOnly: false,
+    reporters: [
+      'default',
+      ...(reportFile === undefined ? [] : [['json', { outputFile: reportFile }] as ['json', { outputFile: string }]]),
+      ...(requireAll ? [refuseSkips] : []),
+    ],
+  },
+})
