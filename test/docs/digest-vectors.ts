@@ -67,7 +67,7 @@ function frameVectors(): DigestVectors['frames'] {
   })
   const frames: { kind: string; hex: string; positions: number[][] }[] = []
   const add = (kind: string, bytes: Uint8Array, ...positions: Uint32Array[]): void => {
-    frames.push({ kind, hex: hex(bytes), positions: positions.map((some) => [...some]) })
+    frames.push({ kind, hex: hex(bytes), positions: positions.map((some) => Array.from(some)) })
   }
   add('want', encodeWant(undefined))
   add('want', encodeWant({ incarnation: INCARNATION, generation: 3, sequence: 7 }))

@@ -1,4 +1,4 @@
-import { spawnSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -14,7 +14,6 @@ const commands = [
 let env: NodeJS.ProcessEnv
 
 beforeAll(async () => {
-  expect(spawnSync('curl', ['--version']).status, 'curl is installed').toBe(0)
   const origin = await startOrigin(cacheable)
   const [a, b] = await Promise.all([
     startTestProxy('edge-a', `admin: { port: 0, token: ${TOKEN} }`),

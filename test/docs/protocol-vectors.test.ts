@@ -33,7 +33,7 @@ function murmur(bytes: Uint8Array): bigint[] {
   }
   const spread = (): void => {
     h[0] = (h[0]! + h[1]! + h[2]! + h[3]!) & MASK
-    for (let j = 1; j < 4; j++) h[j] = (h[j]! + h[0]!) & MASK
+    for (let j = 1; j < 4; j++) h[j] = (h[j]! + h[0]) & MASK
   }
   for (let j = 0; j < 4; j++) h[j]! ^= BigInt(bytes.length)
   spread()

@@ -7,7 +7,7 @@ import { TraceBuilder, type Trace } from '../../src/sim/traces/trace.ts'
 /** One request: seconds since the start, number of the client and of the document, size of the version asked for. */
 export type Request = readonly [seconds: number, client: number, document: number, bodyBytes: number | undefined]
 
-export const urlOf = (document: number): string => `http://origin.example/${document}`
+const urlOf = (document: number): string => `http://origin.example/${document}`
 
 export function traceOf(requests: readonly Request[]): Trace {
   const builder = new TraceBuilder('paper')

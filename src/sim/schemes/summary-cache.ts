@@ -30,7 +30,7 @@ interface Member {
 }
 
 /** Digests: the live proxy's protocol, one for each proxy, over frames that arrive at once. */
-class SummaryCache implements SharingScheme {
+export class SummaryCache implements SharingScheme {
   readonly #members: readonly Member[]
   readonly #policy: UpdatePolicy
   readonly #heartbeatMs: number
