@@ -40,11 +40,12 @@ import { selectingValues } from '../core/http/vary.ts'
 import { LookupPlan } from '../core/peers/lookup-plan.ts'
 import { icpMessageBytes } from '../core/protocol/icp-message.ts'
 import type { SummaryCacheProtocol } from '../core/protocol/summary-cache-protocol.ts'
-import { failedReply, loopReply, unheldReply, type OwnReply } from './own-replies.ts'
+import { failedReply, loopReply, unheldReply } from './own-replies.ts'
 import { withoutPeerHop, type PeerLookup } from './peer-lookup.ts'
 import { FetchError, type CacheStore, type Clock, type EventSink, type FetchedResponse } from './ports.ts'
 import type { Filling, FillOutcome, Origin, StoredResponse } from './ports.ts'
 import type { Outcome } from './proxy-event.ts'
+import type { Reply } from './reply.ts'
 import { RecentPurges } from './recent-purges.ts'
 import { SingleFlight, type Flight } from './single-flight.ts'
 
@@ -54,18 +55,6 @@ export interface ProxyRequest<B> {
   readonly body: B | undefined
   /** Address of the client. */
   readonly client: string
-}
-
-export interface Reply<B> {
-  readonly head: ResponseHead
-  /** A string: our own words. Undefined: none. Either read to its end or released. */
-  readonly body: B | string | undefined
-  /** What Content-Length shall say; undefined when it is not known. */
-  readonly bodyBytes: number | undefined
-  readonly outcome: Outcome
-  /** Host of the origin or name of the peer that answered. */
-  readonly server: string | undefined
-  release(): void
 }
 
 export interface CacheProxyParts<B> {
@@ -103,7 +92,7 @@ export class CacheProxy<B> {
   async handle(request: ProxyRequest<B>, signal: AbortSignal): Promise<Reply<B>> {
     const { name, store, clock } = this.#parts
     const { head } = request
-    if (this.#loops(head.fields)) return own(loopReply(name), 'refused')
+    if (this.#loops(head.fields)) return loopReply(name)
 
     const facts = requestFacts(head)
     const storeOnly = (facts.flags & ONLY_IF_CACHED) !== 0
@@ -388,16 +377,16 @@ export class CacheProxy<B> {
   /** @param verdict on the entry that the request selects; 'absent' or 'serve' (evicted meanwhile): none is held */
   #unheld(key: CacheKey | undefined, verdict: ReuseVerdict | 'absent'): Reply<B> {
     const { name, protocol, store } = this.#parts
-    if (key === undefined) return own(unheldReply(name, 'absent', 'absent'), 'unheld')
+    if (key === undefined) return unheldReply(name, 'absent', 'absent')
     const held = verdict !== 'absent' && verdict !== 'serve'
     const otherVariant = verdict === 'coding-refused' || (!held && store.variantCount(key) > 0)
     const detail = otherVariant ? 'variant' : held ? 'stale' : 'absent'
-    return own(unheldReply(name, detail, protocol.publisher.summary.claimCause(key)), 'unheld')
+    return unheldReply(name, detail, protocol.publisher.summary.claimCause(key))
   }
 
   #failed(request: RequestHead, error: unknown): Reply<B> {
     if (!(error instanceof FetchError)) throw error
-    return own(failedReply(this.#parts.name, request.url, error.code, error.message), 'failed')
+    return failedReply(this.#parts.name, request.url, error.code, error.message)
   }
 
   #loops(fields: Fields): boolean {
@@ -434,17 +423,6 @@ function withPeer(said: CacheStatus, peer: string | undefined): CacheStatus {
 
 function withoutClientConditions<B>(request: ProxyRequest<B>): ProxyRequest<B> {
   return { ...request, head: withoutConditions(request.head) }
-}
-
-function own<B>(reply: OwnReply, outcome: Outcome): Reply<B> {
-  return {
-    head: reply.head,
-    body: reply.text,
-    bodyBytes: reply.text.length,
-    outcome,
-    server: undefined,
-    release: () => undefined,
-  }
 }
 
 /** RFC 9110 §9.2.1; what we do not know is not safe. */

@@ -1,35 +1,52 @@
-import { cacheStatus } from '../core/http/cache-status.ts'
+import { cacheStatus, tokenOrString, type CacheStatus } from '../core/http/cache-status.ts'
 import { Fields } from '../core/http/fields.ts'
-import type { ResponseHead } from '../core/http/message-head.ts'
 import type { TargetProblem } from '../core/http/request-target.ts'
 import type { FetchErrorCode } from './ports.ts'
+import type { Outcome } from './proxy-event.ts'
+import type { Reply } from './reply.ts'
 
-/** An answer that the proxy makes itself. */
-export interface OwnReply {
-  readonly head: ResponseHead
-  /** Plain text for people, ending in a line break. */
-  readonly text: string
+/** An answer that the proxy makes itself: plain ASCII text for people. */
+export interface OwnReply extends Reply<never> {
+  readonly body: string
+  readonly bodyBytes: number
 }
 
 const REASONS: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   403: 'Forbidden',
   404: 'Not Found',
+  408: 'Request Timeout',
   414: 'URI Too Long',
+  431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',
   502: 'Bad Gateway',
   504: 'Gateway Timeout',
   508: 'Loop Detected',
 }
 
-function ownReply(status: number, text: string, extra: Readonly<Record<string, string>>): OwnReply {
+function ownReply(
+  name: string,
+  outcome: Outcome,
+  status: number,
+  said: CacheStatus,
+  text: string,
+  error?: string,
+): OwnReply {
+  const body = `${text.replaceAll(/[^ -~]/g, '?')}\n`
+  const fields = {
+    'Content-Type': 'text/plain; charset=utf-8',
+    'Cache-Control': 'no-store',
+    Via: `1.1 ${name}`,
+    'Cache-Status': cacheStatus(name, said),
+    ...(error !== undefined && { 'Proxy-Status': `${tokenOrString(name)}; error=${error}` }),
+  }
   return {
-    head: {
-      status,
-      reason: REASONS[status] ?? '',
-      fields: Fields.of({ 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store', ...extra }),
-    },
-    text: `${text}\n`,
+    head: { status, reason: REASONS[status] ?? '', fields: Fields.of(fields) },
+    body,
+    bodyBytes: body.length,
+    outcome,
+    server: undefined,
+    release: () => undefined,
   }
 }
 
@@ -37,36 +54,34 @@ function ownReply(status: number, text: string, extra: Readonly<Record<string, s
 export type UnheldDetail = 'absent' | 'stale' | 'variant'
 
 /** RFC 9111 §5.2.1.7: 504 to a request that may only be answered from the store. */
-export function unheldReply(proxyName: string, detail: UnheldDetail, claim: string): OwnReply {
-  const forwarded = detail === 'stale' ? 'stale' : detail === 'variant' ? 'vary-miss' : 'uri-miss'
-  return ownReply(
-    504,
-    `${proxyName} cannot answer this from its store (${detail}) and was told not to ask elsewhere.`,
-    {
-      'Cache-Status': cacheStatus(proxyName, { fwd: forwarded, detail, claim }),
-    },
-  )
+export function unheldReply(name: string, detail: UnheldDetail, claim: string): OwnReply {
+  const fwd = detail === 'stale' ? 'stale' : detail === 'variant' ? 'vary-miss' : 'uri-miss'
+  const text = `${name} cannot answer this from its store (${detail}) and was told not to ask elsewhere.`
+  return ownReply(name, 'unheld', 504, { fwd, detail, claim }, text)
 }
 
 /** RFC 9209: no answer could be had; says who failed and how. */
-export function failedReply(proxyName: string, url: string, code: FetchErrorCode, message: string): OwnReply {
-  const timedOut = code === 'connection_timeout' || code === 'http_response_timeout'
-  return ownReply(timedOut ? 504 : 502, `${proxyName} could not fetch ${url}: ${message}`, {
-    'Cache-Status': cacheStatus(proxyName, { fwd: 'uri-miss', detail: code }),
-    'Proxy-Status': `${proxyName}; error=${code}`,
-  })
+export function failedReply(name: string, url: string, code: FetchErrorCode, message: string): OwnReply {
+  const status = code === 'connection_timeout' || code === 'http_response_timeout' ? 504 : 502
+  const text = `${name} could not fetch ${url}: ${message}`
+  return ownReply(name, 'failed', status, { fwd: 'uri-miss', detail: code }, text, code)
 }
 
 /** RFC 9110 §7.6.3: a message that has been here before would go round for ever. */
-export function loopReply(proxyName: string): OwnReply {
-  return ownReply(508, `This request has already passed through ${proxyName}: a forwarding loop.`, {
-    'Cache-Status': cacheStatus(proxyName, { fwd: 'request', detail: 'loop' }),
-    'Proxy-Status': `${proxyName}; error=proxy_loop_detected`,
-  })
+export function loopReply(name: string): OwnReply {
+  const text = `This request has already passed through ${name}: a forwarding loop.`
+  return ownReply(name, 'refused', 508, { fwd: 'request', detail: 'loop' }, text, 'proxy_loop_detected')
 }
 
 /** Why a request goes nowhere. Those of a target are RFC 9112's (see `effectiveUrl`). */
-export type Refusal = TargetProblem | 'forbidden' | 'no-mount' | 'internal'
+export type Refusal =
+  | TargetProblem
+  | 'forbidden'
+  | 'no-mount'
+  | 'internal'
+  | 'malformed'
+  | 'head-too-large'
+  | 'too-slow'
 
 const REFUSALS: Readonly<Record<Refusal, readonly [status: number, why: string]>> = {
   'bad-authority': [400, 'its target names no host (and, for CONNECT, port) that can be understood'],
@@ -81,11 +96,19 @@ const REFUSALS: Readonly<Record<Refusal, readonly [status: number, why: string]>
   forbidden: [403, 'this client or port may not be served here (configuration: access.clients, forward)'],
   'no-mount': [404, 'no mount in the configuration matches its host and path'],
   internal: [500, 'the proxy failed'],
+  malformed: [400, 'it is no HTTP/1.1 that can be understood'],
+  'head-too-large': [431, 'its head is too large'],
+  'too-slow': [408, 'it did not arrive in time'],
 }
 
-export function refusedReply(proxyName: string, refusal: Refusal, about: string): OwnReply {
+export function refusedReply(name: string, refusal: Refusal, about: string): OwnReply {
   const [status, why] = REFUSALS[refusal]
-  return ownReply(status, `${proxyName} refuses this request: ${why}: ${about}`, {
-    'Cache-Status': cacheStatus(proxyName, { fwd: 'request', detail: refusal }),
-  })
+  const outcome = refusal === 'internal' ? 'failed' : 'refused'
+  return ownReply(
+    name,
+    outcome,
+    status,
+    { fwd: 'request', detail: refusal },
+    `${name} refuses this request: ${why}: ${about}`,
+  )
 }

@@ -26,8 +26,8 @@ export function hitHeadBytes(peerName: string, stored: StoredHead, nowMs: number
 
 /** The 504 of a peer that cannot serve what was asked for. */
 export function unheldHeadBytes(peerName: string, detail: UnheldDetail, claim: string, nowMs: number): number {
-  const { head, text } = unheldReply(peerName, detail, claim)
-  const fields = head.fields.plus('Content-Length', String(text.length)).plus('Date', formatHttpDate(nowMs))
+  const { head, bodyBytes } = unheldReply(peerName, detail, claim)
+  const fields = head.fields.plus('Content-Length', String(bodyBytes)).plus('Date', formatHttpDate(nowMs))
   return responseBytes({ ...head, fields })
 }
 

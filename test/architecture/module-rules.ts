@@ -53,7 +53,9 @@ const LAYERS: readonly Layer[] = [
     name: 'sim',
     holds: within('sim'),
     mayImport: (target) =>
-      within('core', 'proxy', 'sim')(target) || isAssert(target) || /^node:(fs|path|readline|stream|zlib)$/.test(target),
+      within('core', 'proxy', 'sim')(target) ||
+      isAssert(target) ||
+      /^node:(fs|path|readline|stream|zlib)$/.test(target),
     worldly: false,
   },
   {

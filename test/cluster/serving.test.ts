@@ -166,8 +166,12 @@ describe('a forward proxy', () => {
 
   test('malformed requests are refused by name and the connection goes on or ends as RFC 9112 has it', async () => {
     const proxy = await startTestProxy('a')
-    expect(await raw(proxy, 'GET / HTTP/1.1\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
-    expect(await raw(proxy, 'nonsense\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /)
+    expect(await raw(proxy, 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 .*no Host/s)
+    const nonsense = await raw(proxy, 'nonsense\r\n\r\n')
+    expect(nonsense).toMatch(/^HTTP\/1\.1 400 .*\r\nVia: 1\.1 a\r\nCache-Status: a; fwd=request; detail=malformed\r\n/s)
+    expect(await raw(proxy, `GET http://h/ HTTP/1.1\r\nHost: h\r\nX: ${'x'.repeat(70_000)}\r\n\r\n`)).toMatch(
+      /^HTTP\/1\.1 431 /,
+    )
     expect(await raw(proxy, 'GET http://u:p@h/ HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n')).toMatch(
       /^HTTP\/1\.1 400 .*user information/s,
     )
@@ -177,6 +181,7 @@ describe('a forward proxy', () => {
     expect(await raw(proxy, 'GET http://h/ HTTP/1.1\r\nHost: h\r\nHost: i\r\nConnection: close\r\n\r\n')).toMatch(
       /^HTTP\/1\.1 400 /,
     )
+    expect(proxy.operator.statistics().byOutcome.refused).toBe(6)
   })
 
   test('clients that are not on the list may neither go forward nor reach the peers’ prefix', async () => {

@@ -5,11 +5,13 @@ import { Fields } from '../../core/http/fields.ts'
 import type { MountTable } from '../../core/http/mount-table.ts'
 import { effectiveUrl } from '../../core/http/request-target.ts'
 import { withoutForwardingClaims } from '../../core/http/forwarded-headers.ts'
-import type { CacheProxy, Reply } from '../../proxy/cache-proxy.ts'
+import type { CacheProxy } from '../../proxy/cache-proxy.ts'
 import { refusedReply, type Refusal } from '../../proxy/own-replies.ts'
 import type { Clock, EventSink, LiveBody } from '../../proxy/ports.ts'
 import type { Outcome } from '../../proxy/proxy-event.ts'
+import type { Reply } from '../../proxy/reply.ts'
 import type { ClientAccess } from './client-access.ts'
+import { rawReply } from './raw-reply.ts'
 import { sendReply } from './send-reply.ts'
 import { openTunnel } from './tunnel.ts'
 
@@ -50,6 +52,8 @@ export class ProxyServer {
     this.#server = createServer(
       {
         maxHeaderSize: MAX_HEADER_BYTES,
+        // Told by ourselves, with our name on it.
+        requireHostHeader: false,
         keepAliveTimeout: KEEP_ALIVE_MS,
         noDelay: true,
         keepAlive: true,
@@ -63,6 +67,9 @@ export class ProxyServer {
       },
     )
     this.#server.setTimeout(options.idleMs)
+    this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+      this.#refuse(error, socket as Socket)
+    })
     this.#server.on('connect', (request: IncomingMessage, socket: Duplex, early: Buffer) => {
       this.#tunnel(request, socket as Socket, early).catch((error: unknown) => {
         socket.destroy()
@@ -102,7 +109,7 @@ export class ProxyServer {
     const { clock, events, name } = this.#options
     if (request.url!.startsWith(PEER_PREFIX)) {
       if (this.#options.access.allows(clientOf(request))) this.#options.peerRoutes(request, response)
-      else await sendReply(response, request.method!, ownReplyOf(name, 'forbidden', request.url!), clock.wallMs())
+      else await sendReply(response, request.method!, refusedReply(name, 'forbidden', request.url!), clock.wallMs())
       return
     }
     const startMs = clock.monotonicMs()
@@ -132,10 +139,10 @@ export class ProxyServer {
               },
               gone.signal,
             )
-          : ownReplyOf(name, target.refusal, url)
+          : refusedReply(name, target.refusal, url)
     } catch (error) {
       this.#options.reportFault(error)
-      reply = ownReplyOf(name, 'internal', url)
+      reply = refusedReply(name, 'internal', url)
     }
     const sent = await sendReply(response, request.method!, reply, clock.wallMs())
     this.#underWay--
@@ -163,7 +170,10 @@ export class ProxyServer {
   #resolve(request: IncomingMessage): { url: string; reverse: boolean } | { refusal: Refusal } {
     const { access, forward, mounts } = this.#options
     const target = request.url!
-    const effective = effectiveUrl(target, request.headersDistinct['host'] ?? [], 'http')
+    const hosts = request.headersDistinct['host'] ?? []
+    // RFC 9112 §3.2: also where the target names the host itself.
+    if (hosts.length === 0 && request.httpVersion === '1.1') return { refusal: 'no-host' }
+    const effective = effectiveUrl(target, hosts, 'http')
     if (effective.kind === 'problem') return { refusal: effective.problem }
     if (!target.startsWith('/')) {
       if (!forward.enabled || !access.allows(clientOf(request))) return { refusal: 'forbidden' }
@@ -171,6 +181,41 @@ export class ProxyServer {
     }
     const url = mounts.originUrl(effective.url)
     return url === undefined ? { refusal: 'no-mount' } : { url, reverse: true }
+  }
+
+  /** What node's parser does not take for a request. */
+  #refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+    const { clock, events, name } = this.#options
+    // A client that is gone, or was cut off by us, said nothing to refuse.
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy()
+      return
+    }
+    const refusal: Refusal =
+      error.code === 'HPE_HEADER_OVERFLOW'
+        ? 'head-too-large'
+        : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+          ? 'too-slow'
+          : 'malformed'
+    const reply = refusedReply(name, refusal, error.code ?? error.message)
+    const bytes = rawReply(reply)
+    socket.end(bytes)
+    events.emit({
+      kind: 'request-ended',
+      wallMs: clock.wallMs(),
+      elapsedMs: 0,
+      client: socket.remoteAddress ?? '',
+      fromPeer: false,
+      method: 'NONE',
+      url: `error:${refusal}`,
+      status: reply.head.status,
+      outcome: reply.outcome,
+      bytesToClient: bytes.length,
+      bodyBytes: reply.bodyBytes,
+      contentType: 'text/plain; charset=utf-8',
+      server: undefined,
+      aborted: false,
+    })
   }
 
   async #tunnel(request: IncomingMessage, socket: Socket, early: Buffer): Promise<void> {
@@ -192,12 +237,9 @@ export class ProxyServer {
     let bytesToClient = 0
     if (refusal !== undefined) {
       outcome = 'refused'
-      const reply = ownReplyOf(name, refusal, request.url!)
+      const reply = refusedReply(name, refusal, request.url!)
       status = reply.head.status
-      socket.end(
-        `HTTP/1.1 ${status} ${reply.head.reason}\r\nConnection: close\r\n` +
-          `Content-Type: text/plain; charset=utf-8\r\nContent-Length: ${reply.bodyBytes}\r\n\r\n${reply.body as string}`,
-      )
+      socket.end(rawReply(reply))
     } else {
       const host = authority![1]!.replace(/^\[|\]$/g, '')
       const end = await openTunnel(socket, early, host, port, name)
@@ -222,13 +264,6 @@ export class ProxyServer {
       aborted: false,
     })
   }
-}
-
-function ownReplyOf(name: string, refusal: Refusal, about: string): Reply<LiveBody> {
-  const { head, text } = refusedReply(name, refusal, about)
-  const body = Buffer.from(text)
-  const outcome = refusal === 'internal' ? 'failed' : 'refused'
-  return { head, body: text, bodyBytes: body.length, outcome, server: undefined, release: () => undefined }
 }
 
 function clientOf(request: IncomingMessage): string {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import { formatHttpDate } from '../../core/http/http-date.ts'
-import type { Reply } from '../../proxy/cache-proxy.ts'
+import type { Reply } from '../../proxy/reply.ts'
 import type { LiveBody } from '../../proxy/ports.ts'
 
 /** What has gone out. */

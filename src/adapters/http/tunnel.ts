@@ -1,11 +1,14 @@
 import { connect, type Socket } from 'node:net'
 import { pipeline, type Duplex } from 'node:stream'
+import { failedReply } from '../../proxy/own-replies.ts'
+import type { FetchErrorCode } from '../../proxy/ports.ts'
+import { rawReply } from './raw-reply.ts'
 
 /** What passed through a tunnel, once it is closed. */
 export interface TunnelEnd {
+  /** Sent to the client: 200, or why there was no tunnel. */
   readonly status: number
   readonly bytesToClient: number
-  readonly problem: string | undefined
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
@@ -16,48 +19,44 @@ const IDLE_TIMEOUT_MS = 15 * 60_000
  * CONNECT (RFC 9110 §9.3.6): bytes both ways until either side closes. Never rejects.
  *
  * @param early bytes that the client sent behind its request's head
+ * @param name ours, for Via
  */
-export function openTunnel(client: Duplex, early: Buffer, host: string, port: number, via: string): Promise<TunnelEnd> {
+export function openTunnel(
+  client: Duplex,
+  early: Buffer,
+  host: string,
+  port: number,
+  name: string,
+): Promise<TunnelEnd> {
   return new Promise((resolve) => {
     const origin: Socket = connect({ host, port, timeout: CONNECT_TIMEOUT_MS })
     let established = false
     let status = 200
-    let problem: string | undefined
 
-    const refuse = (code: number, reason: string, text: string): void => {
-      status = code
-      problem = text
-      if (client.writable) {
-        client.end(
-          `HTTP/1.1 ${code} ${reason}\r\nVia: 1.1 ${via}\r\nContent-Type: text/plain\r\nContent-Length: ${text.length + 1}\r\n` +
-            `Connection: close\r\n\r\n${text}\n`,
-        )
-      }
+    const fail = (code: FetchErrorCode, message: string): void => {
+      if (established || status !== 200) return
+      const reply = failedReply(name, `${host}:${port}`, code, message)
+      status = reply.head.status
+      if (client.writable) client.end(rawReply(reply))
     }
     origin.once('connect', () => {
       established = true
       origin.setTimeout(IDLE_TIMEOUT_MS)
-      client.write(`HTTP/1.1 200 Connection Established\r\nVia: 1.1 ${via}\r\n\r\n`)
+      client.write(`HTTP/1.1 200 Connection Established\r\nVia: 1.1 ${name}\r\n\r\n`)
       if (early.length > 0) origin.write(early)
       pipeline(client, origin, () => origin.destroy())
-      pipeline(origin, client, (error) => {
-        problem ??= error?.message
-        client.destroy()
-      })
+      pipeline(origin, client, () => client.destroy())
     })
     origin.once('timeout', () => {
-      if (!established)
-        refuse(504, 'Gateway Timeout', `no connection to ${host}:${port} within ${CONNECT_TIMEOUT_MS} ms`)
+      fail('connection_timeout', `no connection within ${CONNECT_TIMEOUT_MS / 1000} s`)
       origin.destroy()
     })
-    origin.once('error', (error) => {
-      if (!established && status === 200)
-        refuse(502, 'Bad Gateway', `no connection to ${host}:${port}: ${error.message}`)
+    origin.on('error', (error: NodeJS.ErrnoException) => {
+      const isDns = error.code === 'ENOTFOUND' || error.code?.startsWith('EAI_') === true
+      fail(isDns ? 'dns_error' : 'connection_refused', error.message)
     })
     client.on('error', () => origin.destroy())
     client.once('close', () => origin.destroy())
-    origin.once('close', () => {
-      resolve({ status, bytesToClient: origin.bytesRead, problem })
-    })
+    origin.once('close', () => resolve({ status, bytesToClient: origin.bytesRead }))
   })
 }

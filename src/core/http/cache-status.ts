@@ -105,7 +105,8 @@ function bareItem(text: string, at: number): { readonly value: string | boolean;
   return { value: match[2] === undefined ? match[0] : match[2] === '?1', end }
 }
 
-function tokenOrString(text: string): string {
+/** RFC 9651: a token where it is one, else a quoted string. */
+export function tokenOrString(text: string): string {
   return TOKEN.test(text) ? text : quotedString(text)
 }
 
