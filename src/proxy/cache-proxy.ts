@@ -1,20 +1,9 @@
 import type { DirectoryEntry } from '../core/directory/cache-directory.ts'
 import { cacheKey, type CacheKey } from '../core/http/cache-key.ts'
-import { cacheStatus, type CacheStatus } from '../core/http/cache-status.ts'
-import { Fields } from '../core/http/fields.ts'
-import {
-  cdnLoopAppended,
-  cdnLoopContains,
-  endToEnd,
-  viaAppended,
-  viaContains,
-  viaHopCount,
-  xForwardedForAppended,
-} from '../core/http/forwarded-headers.ts'
+import type { CacheStatus } from '../core/http/cache-status.ts'
+import { cdnLoopAppended } from '../core/http/forwarded-headers.ts'
 import {
   CONDITIONAL,
-  freshUntilMs,
-  HAS_AUTHORIZATION,
   HAS_RANGE,
   NO_CACHE,
   NO_STORE,
@@ -23,15 +12,13 @@ import {
   requestFacts,
   type RequestFacts,
 } from '../core/http/freshness.ts'
-import type { RequestHead, ResponseHead } from '../core/http/message-head.ts'
+import type { RequestHead } from '../core/http/message-head.ts'
 import { judgeReuse, type ReuseVerdict } from '../core/http/reuse.ts'
 import { judgeStorability } from '../core/http/storability.ts'
-import { servedHead, storedHead } from '../core/http/stored-head.ts'
+import { storedHead } from '../core/http/stored-head.ts'
 import {
-  clientHas,
   confirmsStored,
   isValidatable,
-  notModifiedHead,
   refreshedHead,
   validationRequest,
   withoutConditions,
@@ -41,9 +28,11 @@ import { LookupPlan } from '../core/peers/lookup-plan.ts'
 import { icpMessageBytes } from '../core/protocol/icp-message.ts'
 import type { SummaryCacheProtocol } from '../core/protocol/summary-cache-protocol.ts'
 import { failedReply, loopReply, unheldReply } from './own-replies.ts'
-import { withoutPeerHop, type PeerLookup } from './peer-lookup.ts'
+import { asksPeers, forwarded, hostOf, isSafe, loops, onlyIfCached, withoutPeerHop } from './forwarding.ts'
+import type { PeerLookup } from './peer-lookup.ts'
+import { Replies } from './replies.ts'
 import { FetchError, type CacheStore, type Clock, type EventSink, type FetchedResponse } from './ports.ts'
-import type { Filling, FillOutcome, Origin, StoredResponse } from './ports.ts'
+import type { Filling, FillOutcome, Origin } from './ports.ts'
 import type { Outcome } from './proxy-event.ts'
 import type { Reply } from './reply.ts'
 import { RecentPurges } from './recent-purges.ts'
@@ -67,9 +56,6 @@ export interface CacheProxyParts<B> {
   readonly events: EventSink
 }
 
-/** RFC 9110 §7.6.3 leaves the bound to us; clusters are a few proxies deep, not sixteen. */
-const MAX_HOPS = 16
-
 /** Where an answer came from. */
 interface Found<B> {
   readonly response: FetchedResponse<B>
@@ -83,16 +69,18 @@ export class CacheProxy<B> {
   readonly #parts: CacheProxyParts<B>
   readonly #flights = new SingleFlight<B>()
   readonly #purges = new RecentPurges()
+  readonly #replies: Replies<B>
 
   constructor(parts: CacheProxyParts<B>) {
     this.#parts = parts
+    this.#replies = new Replies(parts.name, parts.clock)
   }
 
   /** @param signal aborted when the client has gone: its own fetches are given up, those that others wait for are not */
   async handle(request: ProxyRequest<B>, signal: AbortSignal): Promise<Reply<B>> {
     const { name, store, clock } = this.#parts
     const { head } = request
-    if (this.#loops(head.fields)) return loopReply(name)
+    if (loops(head.fields, name)) return loopReply(name)
 
     const facts = requestFacts(head)
     const storeOnly = (facts.flags & ONLY_IF_CACHED) !== 0
@@ -104,7 +92,7 @@ export class CacheProxy<B> {
     const verdict = entry === undefined ? 'absent' : judgeReuse(entry.stored.facts, facts, clock.monotonicMs())
     if (entry !== undefined && verdict === 'serve') {
       const opened = await store.open(entry)
-      if (opened !== undefined) return this.#fromStore(request, opened, { hit: true }, 'local-hit', undefined)
+      if (opened !== undefined) return this.#replies.stored(request.head, opened, { hit: true }, 'local-hit', undefined)
     }
     if (storeOnly) return this.#unheld(key, verdict)
 
@@ -166,7 +154,7 @@ export class CacheProxy<B> {
     if (judgeReuse(stored.facts, facts, clock.monotonicMs()) !== 'serve') return undefined
     const opened = landing === 'stored' ? await store.open(entry!) : landing.open()
     if (opened === undefined) return undefined
-    return this.#fromStore(request, opened, { fwd: 'uri-miss', collapsed: true }, 'local-hit', undefined)
+    return this.#replies.stored(request.head, opened, { fwd: 'uri-miss', collapsed: true }, 'local-hit', undefined)
   }
 
   async #fetch(
@@ -211,7 +199,7 @@ export class CacheProxy<B> {
     signal: AbortSignal,
   ): Promise<Found<B>> {
     const { clock, peers, protocol, events } = this.#parts
-    const head = this.#forwarded(request)
+    const head = forwarded(request.head, this.#parts.name, request.client)
     let plan = new LookupPlan([])
     if (stale === undefined && asksPeers(facts)) {
       protocol.localMiss()
@@ -280,7 +268,7 @@ export class CacheProxy<B> {
     void this.#settle(filling.fill(found.response.body), key, found, flight)
     const outcome = found.peer === undefined ? 'miss' : 'remote-hit'
     const said: CacheStatus = { fwd: 'uri-miss', fwdStatus: found.response.head.status, stored: true }
-    return this.#fromStore(request, opened, withPeer(said, found.peer), outcome, found.server)
+    return this.#replies.stored(request.head, opened, withPeer(said, found.peer), outcome, found.server)
   }
 
   async #settle(
@@ -315,14 +303,18 @@ export class CacheProxy<B> {
     // Evicted while the origin was asked: then there is nothing to validate, and the whole is fetched.
     if (opened === undefined)
       return this.#fetch(withoutClientConditions(request), key, facts, undefined, undefined, signal)
-    return this.#fromStore(request, opened, { fwd: 'stale', fwdStatus: 304 }, 'validated-hit', found.server)
+    return this.#replies.stored(request.head, opened, { fwd: 'stale', fwdStatus: 304 }, 'validated-hit', found.server)
   }
 
   /** To the origin and back, past the store. */
   async #pass(request: ProxyRequest<B>, signal: AbortSignal): Promise<Reply<B>> {
     const { method, url } = request.head
     try {
-      const found = await this.#askOrigin(this.#forwarded(request), request.body, signal)
+      const found = await this.#askOrigin(
+        forwarded(request.head, this.#parts.name, request.client),
+        request.body,
+        signal,
+      )
       // RFC 9111 §4.4: an unsafe request that succeeded makes what is stored of its target out of date.
       if (!isSafe(method) && found.response.head.status < 400) this.purge(cacheKey(url))
       return this.#passed(request.head, found, 'pass')
@@ -332,46 +324,10 @@ export class CacheProxy<B> {
   }
 
   #passed(request: RequestHead, found: Found<B>, outcome: Outcome): Reply<B> {
-    const { response, peer, server } = found
-    const said: CacheStatus = {
-      fwd: outcome === 'pass' ? (isSafe(request.method) ? 'bypass' : 'method') : 'uri-miss',
-      fwdStatus: response.head.status,
-    }
-    return {
-      head: this.#sent({ ...response.head, fields: endToEnd(response.head.fields) }, withPeer(said, peer)),
-      body: response.body,
-      bodyBytes: response.bodyBytes,
-      outcome: peer === undefined ? outcome : 'remote-hit',
-      server,
-      release: () => response.cancel(),
-    }
-  }
-
-  #fromStore(
-    request: ProxyRequest<B>,
-    opened: StoredResponse<B>,
-    said: CacheStatus,
-    outcome: Outcome,
-    server: string | undefined,
-  ): Reply<B> {
-    const nowMs = this.#parts.clock.monotonicMs()
-    // Rounded so that it and Age, which is rounded down, make up the lifetime.
-    const ttlSeconds = Math.ceil((freshUntilMs(opened.stored.facts) - nowMs) / 1000)
-    const status = Number.isFinite(ttlSeconds) ? { ...said, ttlSeconds } : said
-    // RFC 9111 §5.1: Age says that the answer was not made or confirmed by the origin for this request.
-    const firstHand = outcome === 'miss' || outcome === 'validated-hit'
-    const { facts, head } = opened.stored
-    const served = firstHand && facts.initialAgeMs < 1_000 ? head : servedHead(opened.stored, nowMs)
-    const notModified = clientHas(request.head, served, this.#parts.clock.wallMs())
-    if (notModified || request.head.method === 'HEAD') opened.release()
-    return {
-      head: this.#sent(notModified ? notModifiedHead(served) : served, status),
-      body: notModified || request.head.method === 'HEAD' ? undefined : opened.body,
-      bodyBytes: notModified ? undefined : opened.bodyBytes,
-      outcome,
-      server,
-      release: () => opened.release(),
-    }
+    const { peer, response, server } = found
+    const fwd = outcome === 'miss' ? 'uri-miss' : isSafe(request.method) ? 'bypass' : 'method'
+    const said = withPeer({ fwd, fwdStatus: response.head.status }, peer)
+    return this.#replies.passed(response, said, peer === undefined ? outcome : 'remote-hit', server)
   }
 
   /** @param verdict on the entry that the request selects; 'absent' or 'serve' (evicted meanwhile): none is held */
@@ -388,33 +344,6 @@ export class CacheProxy<B> {
     if (!(error instanceof FetchError)) throw error
     return failedReply(this.#parts.name, request.url, error.code, error.message)
   }
-
-  #loops(fields: Fields): boolean {
-    const { name } = this.#parts
-    return viaContains(fields, name) || cdnLoopContains(fields, name) || viaHopCount(fields) > MAX_HOPS
-  }
-
-  #forwarded(request: ProxyRequest<B>): RequestHead {
-    const fields = viaAppended(endToEnd(request.head.fields), '1.1', this.#parts.name)
-    return { ...request.head, fields: xForwardedForAppended(fields, request.client) }
-  }
-
-  #sent(head: ResponseHead, said: CacheStatus): ResponseHead {
-    const { name } = this.#parts
-    const fields = viaAppended(head.fields, '1.1', name)
-    return { ...head, fields: fields.plus('Cache-Status', cacheStatus(name, said)) }
-  }
-}
-
-/** A reload is for the origin, and credentials go to nobody else. */
-function asksPeers(facts: RequestFacts): boolean {
-  return (facts.flags & (NO_CACHE | HAS_AUTHORIZATION)) === 0 && facts.maxAgeMs > 0
-}
-
-function onlyIfCached(head: RequestHead): RequestHead {
-  const directives = head.fields.get('cache-control')
-  const asked = directives === undefined ? 'only-if-cached' : `${directives}, only-if-cached`
-  return { ...head, fields: head.fields.set('Cache-Control', asked) }
 }
 
 function withPeer(said: CacheStatus, peer: string | undefined): CacheStatus {
@@ -423,15 +352,4 @@ function withPeer(said: CacheStatus, peer: string | undefined): CacheStatus {
 
 function withoutClientConditions<B>(request: ProxyRequest<B>): ProxyRequest<B> {
   return { ...request, head: withoutConditions(request.head) }
-}
-
-/** RFC 9110 §9.2.1; what we do not know is not safe. */
-function isSafe(method: string): boolean {
-  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS' || method === 'TRACE'
-}
-
-function hostOf(url: string): string {
-  const start = url.indexOf('//') + 2
-  const end = url.indexOf('/', start)
-  return url.slice(start, end < 0 ? undefined : end)
 }

@@ -1,6 +1,5 @@
 import { parseCacheStatusDetail } from '../core/http/cache-status.ts'
 import type { CacheKey } from '../core/http/cache-key.ts'
-import type { Fields } from '../core/http/fields.ts'
 import type { RequestHead } from '../core/http/message-head.ts'
 import type { FalseHitCause } from '../core/peers/guess-counts.ts'
 import type { PeerState } from '../core/peers/peer-table.ts'
@@ -97,19 +96,4 @@ function falseHitCause(response: FetchedResponse<unknown>): FalseHitCause | unde
   if (said.detail !== 'absent') return 'unknown'
   // Bits that the peer has cleared since count as pending: they were when our replica was made.
   return said.params['claim'] === 'collision' ? 'collision' : 'pending-clear'
-}
-
-/** What the peer added to a response on its way to us, taken off again: the cluster stores what the origin sent. */
-export function withoutPeerHop(fields: Fields): Fields {
-  return withoutLastMember(withoutLastMember(fields, 'Via'), 'Cache-Status')
-}
-
-function withoutLastMember(fields: Fields, name: string): Fields {
-  const lines = fields.lines(name)
-  const last = lines.at(-1)
-  if (last === undefined) return fields
-  const others = fields.without(new Set([name.toLowerCase()]))
-  const comma = last.lastIndexOf(', ')
-  const kept = comma < 0 ? lines.slice(0, -1) : [...lines.slice(0, -1), last.slice(0, comma)]
-  return kept.reduce((result, line) => result.plus(name, line), others)
 }
