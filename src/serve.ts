@@ -216,6 +216,8 @@ export async function serve(config: Config): Promise<number> {
   process.once('SIGINT', () => process.exit(130))
   logger.info({ reason }, 'stopping')
   await running.stop(STOP_GRACE_MS)
+  // The channel to whoever started us would keep the process alive.
+  if (process.connected) process.disconnect()
   return 0
 }
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Command, InvalidArgumentError } from 'commander'
 import { StartError } from '../start-error.ts'
@@ -69,24 +70,28 @@ async function runDemo(options: DemoOptions): Promise<number> {
   const originPort = await origin.listen()
   const originUrl = `http://127.0.0.1:${originPort}`
   const proxies = await startProxies(options)
+  const ended = new AbortController()
+  for (const proxy of proxies) void proxy.died.then((error) => ended.abort(error))
+  const signal = AbortSignal.any([interrupted.signal, ended.signal])
   try {
     announce(say, proxies, originUrl, log)
-    await Promise.all(proxies.map((proxy) => proxy.ready(interrupted.signal)))
+    await Promise.all(proxies.map((proxy) => proxy.ready(signal)))
     const failed = NAMES.map(() => 0)
-    const live = showLive(say, proxies, failed, interrupted.signal)
+    const live = showLive(say, proxies, failed, !options.json && process.stdout.isTTY, signal)
     const result = await replay(log.requests, {
       originUrl,
       targets: proxies,
       durationMs: options.seconds * 1_000,
-      signal: interrupted.signal,
+      signal,
       failed,
     })
     await live.stop()
+    ended.signal.throwIfAborted()
     if (interrupted.signal.aborted) return 130
     const figures = await figuresOf(proxies, failed)
     conclude(say, figures, result, originUrl, log, options, proxies[0]!.adminUrl)
-    if (!options.exit)
-      await new Promise<void>((resolve) => interrupted.signal.addEventListener('abort', () => resolve()))
+    if (!options.exit && !signal.aborted) await once(signal, 'abort')
+    ended.signal.throwIfAborted()
     return failed.some((count) => count > 0) ? 1 : 0
   } finally {
     origin.close()
@@ -134,9 +139,9 @@ function showLive(
   say: (text: string) => void,
   proxies: readonly ProxyProcess[],
   failed: readonly number[],
+  inPlace: boolean,
   signal: AbortSignal,
 ): { stop: () => Promise<void> } {
-  const inPlace = process.stdout.isTTY
   let lines = 0
   let tick = 0
   let showing: Promise<void> | undefined

@@ -31,6 +31,8 @@ export class ProxyProcess {
   readonly name: string
   readonly proxyUrl: string
   readonly adminUrl: string
+  /** Resolves when the process ends without having been told to; else never. */
+  readonly died: Promise<ProxyProcessError>
   readonly #child: ChildProcess
   readonly #folder: string
   #said = ''
@@ -49,6 +51,11 @@ export class ProxyProcess {
     })
     this.#child.stderr!.on('data', (chunk: Buffer) => {
       this.#said = (this.#said + chunk.toString()).slice(-4_000)
+    })
+    this.died = new Promise((resolve) => {
+      this.#child.once('close', () => {
+        if (!this.#stopping) resolve(this.#deathError())
+      })
     })
   }
 
@@ -104,7 +111,11 @@ export class ProxyProcess {
 
   #check(): void {
     if (this.#stopping || (this.#child.exitCode === null && this.#child.signalCode === null)) return
-    throw this.#error(`ended with ${this.#child.signalCode ?? `exit code ${this.#child.exitCode}`}`)
+    throw this.#deathError()
+  }
+
+  #deathError(): ProxyProcessError {
+    return this.#error(`ended with ${this.#child.signalCode ?? `exit code ${this.#child.exitCode}`}`)
   }
 
   #error(what: string): ProxyProcessError {

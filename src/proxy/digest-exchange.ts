@@ -154,7 +154,7 @@ export class DigestExchange {
           if (state.health.heard(nowMs)) this.#changed(peer.name, 'recovered', 'heard of again')
           if (received.merge === 'building') void this.#build(state, signal)
           // What we lack is asked for by a new stream that says what we have.
-          if (received.lacks && !again) {
+          if (received.lacks && !again && !left) {
             again = true
             close()
           }

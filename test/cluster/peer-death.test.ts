@@ -5,7 +5,7 @@ import { connect, createServer, type AddressInfo, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join as joinPath } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { cacheable, claims, get, startOrigin, startTestProxy, stopAll, until, type TestProxy } from './support.ts'
+import { cacheable, claims, get, join, startOrigin, startTestProxy, stopAll, until, type TestProxy } from './support.ts'
 
 let folder: string
 const children: ChildProcess[] = []
@@ -105,6 +105,23 @@ test('A killed: B answers from the origin, later requests ask nobody in vain; A 
   const [code] = (await once(again.child, 'exit')) as [number | null]
   expect([code, again.said().includes('"msg":"stopping"')]).toEqual([0, true])
 }, 20_000)
+
+test('a stop under load answers what is under way, keeps no idle connection open, and tells the peers', async () => {
+  const held: (() => void)[] = []
+  const origin = await startOrigin((request, response) => {
+    held.push(() => cacheable(request, response))
+  })
+  const [a, b] = await Promise.all([startTestProxy('a'), startTestProxy('b')])
+  await join(a, b)
+  const underWay = get(a, `${origin.url}/page`)
+  await until(() => held.length === 1)
+  // A grace so long that it cannot be what ends the stop.
+  const stopped = a.stop(60_000)
+  await until(() => b.operator.peers()[0]!.reason === 'it said goodbye')
+  held[0]!()
+  expect((await underWay).body).toBe('body of /page')
+  await stopped
+})
 
 test('a peer that hangs costs one request its time-out, of less than a second, and later ones nothing', async () => {
   const origin = await startOrigin(cacheable)

@@ -37,6 +37,7 @@ export interface ProxyServerOptions {
 // As long as Squid keeps an idle client connection, and a second: the client, not we, should close first, or a request
 // and our close may cross.
 const KEEP_ALIVE_MS = 121_000
+const CLOSE_IDLE_EVERY_MS = 20
 // Probes on connections that are silent by nature, such as those of digests: a peer that vanished is found out.
 const PROBE_AFTER_MS = 30_000
 const MAX_HEADER_BYTES = 64 * 1024
@@ -46,6 +47,7 @@ export class ProxyServer {
   readonly #options: ProxyServerOptions
   readonly #server: Server
   #underWay = 0
+  #closing = false
 
   constructor(options: ProxyServerOptions) {
     this.#options = options
@@ -96,17 +98,22 @@ export class ProxyServer {
 
   /** Takes no more connections; waits `graceMs` for replies under way, then cuts them. */
   async close(graceMs: number): Promise<void> {
+    this.#closing = true
     const closed = new Promise<void>((resolve) => {
       this.#server.close(() => resolve())
     })
-    this.#server.closeIdleConnections()
-    const timer = setTimeout(() => this.#server.closeAllConnections(), graceMs)
+    // Again and again: a connection whose last reply has just ended is idle only now, and would be kept for the next.
+    const idle = setInterval(() => this.#server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS)
+    const grace = setTimeout(() => this.#server.closeAllConnections(), graceMs)
     await closed
-    clearTimeout(timer)
+    clearInterval(idle)
+    clearTimeout(grace)
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { clock, events, name } = this.#options
+    // On a connection that is open still: this answer is its last.
+    if (this.#closing) response.shouldKeepAlive = false
     if (request.url!.startsWith(PEER_PREFIX)) {
       if (this.#options.access.allows(clientOf(request))) this.#options.peerRoutes(request, response)
       else await sendReply(response, request.method!, refusedReply(name, 'forbidden', request.url!), clock.wallMs())

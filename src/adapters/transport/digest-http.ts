@@ -43,6 +43,7 @@ export class DigestHttp implements DigestTransport {
   readonly #options: DigestHttpOptions
   readonly #agent: Agent
   readonly #followers = new Set<ServerResponse>()
+  #closing = false
 
   constructor(options: DigestHttpOptions) {
     this.#options = options
@@ -138,6 +139,11 @@ export class DigestHttp implements DigestTransport {
   }
 
   #accept(request: IncomingMessage, response: ServerResponse, source: DigestSource): void {
+    // It comes back at once over the connection whose stream has just ended.
+    if (this.#closing) {
+      send(response, 503, 'text/plain', 'stopping\n')
+      return
+    }
     if (this.#followers.size >= MAX_FOLLOWERS) {
       send(response, 503, 'text/plain', `${MAX_FOLLOWERS} followers are the limit\n`)
       return
@@ -165,6 +171,7 @@ export class DigestHttp implements DigestTransport {
 
   /** Ends every stream, after what has been broadcast. */
   async close(): Promise<void> {
+    this.#closing = true
     for (const follower of this.#followers) follower.end()
     await this.#agent.destroy()
   }
