@@ -80,7 +80,7 @@ const DEFAULTS = {
   digest: {
     // A second behind at most, and 32 changes to a message: PROTOCOL rule 6.
     profile: 'balanced',
-    // What the memory holds at some 2.7 kB each; the digest takes 16 bits per entry and grows by itself.
+    // What the default memory holds at some 2.7 kB each. The digest has 16 bits for each and does not grow by itself.
     expectedEntries: 100_000,
     // PROTOCOL rule 3: each pending clear is a false hit waiting; 24 h also frees counters that stuck.
     pendingClearsShare: 0.03,

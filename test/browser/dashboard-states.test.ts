@@ -1,9 +1,9 @@
-import { chromium } from 'playwright-core'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startAdmin } from '../adapters/admin/admin-client.ts'
 import type { Admin } from '../adapters/admin/admin-client.ts'
 import { entryView, peerAsked, peerView, requestEnded } from '../adapters/admin/fake-proxy.ts'
+import { launchChromium } from './chromium.ts'
 
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=1</script>'
 
@@ -13,19 +13,7 @@ let page: Page
 let complaints: string[]
 
 beforeAll(async () => {
-  browser = await chromium.launch({
-    executablePath: process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium',
-    args: [
-      '--headless',
-      '--no-sandbox',
-      '--disable-gpu',
-      '--disable-quic',
-      '--no-first-run',
-      '--disable-background-networking',
-      '--disable-component-update',
-      '--disable-sync',
-    ],
-  })
+  browser = await launchChromium()
 })
 afterAll(async () => browser.close())
 beforeEach(async () => {

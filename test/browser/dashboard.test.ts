@@ -1,27 +1,13 @@
-import { chromium, type Browser, type Page } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { cacheable, claims, get, join, startOrigin, startTestProxy, stopAll, until } from '../cluster/support.ts'
-
-// Without the background services Chromium looks nowhere but at the page.
-const ARGUMENTS = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-]
+import { launchChromium } from './chromium.ts'
 
 let browser: Browser
 const complaints: string[] = []
 
 beforeAll(async () => {
-  browser = await chromium.launch({
-    executablePath: process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium',
-    args: ARGUMENTS,
-  })
+  browser = await launchChromium()
 })
 afterAll(() => browser.close())
 afterEach(async () => {
