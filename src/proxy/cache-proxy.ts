@@ -84,7 +84,8 @@ export class CacheProxy<B> {
 
     const facts = requestFacts(head)
     const storeOnly = (facts.flags & ONLY_IF_CACHED) !== 0
-    const cacheable = head.method === 'GET' || head.method === 'HEAD'
+    // A GET with a body is the origin's to make sense of (RFC 9110 §9.3.1).
+    const cacheable = (head.method === 'GET' || head.method === 'HEAD') && request.body === undefined
     if (!cacheable) return storeOnly ? this.#unheld(undefined, 'absent') : this.#pass(request, signal)
 
     const key = cacheKey(head.url)
