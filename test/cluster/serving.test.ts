@@ -371,8 +371,8 @@ describe('a body', () => {
         upload.end()
       })
     expect(await send({})).toBe('1000000 bytes, chunked')
-    const get = `GET ${origin.url}/up HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello`
-    expect(await raw(proxy, get)).toContain('5 bytes, 5')
+    const withBody = `GET ${origin.url}/up HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello`
+    expect(await raw(proxy, withBody)).toContain('5 bytes, 5')
     expect(await send({ 'content-length': '1000000' })).toBe('1000000 bytes, 1000000')
   })
 
