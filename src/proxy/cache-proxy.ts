@@ -176,7 +176,10 @@ export class CacheProxy<B> {
         return reply
       }
       filling = this.#admit(request.head, key, found)
-      this.#flights.remember(key.url, filling === undefined, this.#parts.clock.monotonicMs())
+      // What came for a client's own condition or reload says nothing of what others would get.
+      if (flight !== undefined || filling !== undefined) {
+        this.#flights.remember(key.url, filling === undefined, this.#parts.clock.monotonicMs())
+      }
       if (filling === undefined) return this.#passed(request.head, found, 'miss')
       flight?.land(filling)
       return this.#filled(request, key, found, filling, flight)

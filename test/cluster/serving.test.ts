@@ -280,6 +280,22 @@ describe('concurrent misses for one key', () => {
     expect((await Promise.all(later)).map(({ body }) => body)).toEqual(['for user5', 'for user6', 'for user7'])
   })
 
+  test('are collapsed also after a client’s own condition brought a 304', async () => {
+    const held: (() => void)[] = []
+    const origin = await startOrigin((request, response) => {
+      if (request.headers['if-none-match'] !== undefined) response.writeHead(304, { etag: '"x"' }).end()
+      else held.push(() => cacheable(request, response))
+    })
+    const proxy = await startTestProxy('a')
+    const url = `${origin.url}/page`
+    expect((await get(proxy, url, { 'if-none-match': '"x"' })).status).toBe(304)
+    const both = [get(proxy, url), get(proxy, url)]
+    await until(() => proxy.requestsUnderWay() === 2 && held.length > 0)
+    held[0]!()
+    await Promise.all(both)
+    expect(origin.asked).toHaveLength(2)
+  })
+
   test('the leader’s leaving does not take the answer from those who wait with it', async () => {
     let answer = (): void => undefined
     const origin = await startOrigin((request, response) => {
