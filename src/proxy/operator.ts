@@ -7,6 +7,7 @@ import { cacheKey, normalUrl, type CacheKey } from '../core/http/cache-key.ts'
 import { Fields } from '../core/http/fields.ts'
 import { currentAgeMs, freshUntilMs, requestFacts } from '../core/http/freshness.ts'
 import { judgeReuse } from '../core/http/reuse.ts'
+import { measuredError } from '../core/peers/guess-counts.ts'
 import { MAX_PEER_TRIES } from '../core/peers/lookup-plan.ts'
 import type { Peer } from '../core/peers/peer.ts'
 import { isConsulted, MAX_PEERS, type PeerState } from '../core/peers/peer-table.ts'
@@ -23,6 +24,7 @@ import type {
   DigestView,
   EntryView,
   Explanation,
+  HeldDigestView,
   OwnDigestView,
   PeerView,
   ProxyStatus,
@@ -144,10 +146,12 @@ export class Operator implements ProxyControl {
     }
   }
 
-  replicas(): readonly { readonly peer: string; readonly digest: ReplicaView | null }[] {
-    return this.#parts.protocol.peers
-      .all()
-      .map((state) => ({ peer: state.peer.name, digest: this.#replicaView(state) }))
+  replicas(): readonly HeldDigestView[] {
+    return this.#parts.protocol.peers.all().map((state) => ({
+      peer: state.peer.name,
+      digest: this.#replicaView(state),
+      measuredError: measuredError(state.guesses),
+    }))
   }
 
   publishNow(): string {
@@ -244,7 +248,6 @@ export class Operator implements ProxyControl {
   #peerView(state: PeerState): PeerView {
     const nowMs = this.#parts.clock.monotonicMs()
     const { guesses, peer } = state
-    const refusable = guesses.tests - guesses.trueHits
     const proved = state.digest.isProved(nowMs)
     const suspended = !state.health.mayBeAsked
     const reason = this.#peerReasons.get(peer.name) ?? (suspended ? state.health.reason : '')
@@ -259,7 +262,7 @@ export class Operator implements ProxyControl {
         trueHits: guesses.trueHits,
         falseHits: { ...guesses.falseHits },
         failures: guesses.failures,
-        measuredError: refusable > 0 ? guesses.falseHits.collision / refusable : null,
+        measuredError: measuredError(guesses),
       },
       digest: this.#replicaView(state),
     }

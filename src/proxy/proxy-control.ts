@@ -4,10 +4,10 @@ import type {
   ClusterView,
   EntryView,
   Explanation,
+  HeldDigestView,
   OwnDigestView,
   PeerView,
   ProxyStatus,
-  ReplicaView,
   Statistics,
 } from './views.ts'
 
@@ -26,7 +26,7 @@ export interface ProxyControl {
   changePeer(name: string, url: string): PeerChange
   removePeer(name: string): PeerChange
   ownDigest(): OwnDigestView
-  replicas(): readonly { readonly peer: string; readonly digest: ReplicaView | null }[]
+  replicas(): readonly HeldDigestView[]
   /** Publishes what is unpublished now. Returns the name of the state published last. */
   publishNow(): string
   /** Starts a new generation now. Returns its first name. */

@@ -74,6 +74,14 @@ export interface ReplicaView extends DigestView {
   readonly ageMs: number
 }
 
+/** One peer's digest as we hold it; null where nothing has been proved yet. */
+export interface HeldDigestView {
+  readonly peer: string
+  readonly digest: ReplicaView | null
+  /** As in its `GuessesView`, beside the digest's expected error. */
+  readonly measuredError: number | null
+}
+
 export interface ClusterView {
   readonly proxies: readonly ClusterMember[]
 }

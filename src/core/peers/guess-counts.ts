@@ -26,3 +26,9 @@ export function newGuessCounts(): GuessCounts {
     claims: 0,
   }
 }
+
+/** Collisions per test that should have said no, to hold beside what theory predicts; null before the first such test. */
+export function measuredError({ falseHits, tests, trueHits }: GuessCounts): number | null {
+  const refusable = tests - trueHits
+  return refusable > 0 ? falseHits.collision / refusable : null
+}

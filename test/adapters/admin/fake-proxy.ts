@@ -104,7 +104,11 @@ export class FakeProxy implements ProxyControl {
   }
 
   replicas() {
-    return this.views.map((view) => ({ peer: view.name, digest: view.digest }))
+    return this.views.map((view) => ({
+      peer: view.name,
+      digest: view.digest,
+      measuredError: view.guesses.measuredError,
+    }))
   }
 
   publishNow(): string {

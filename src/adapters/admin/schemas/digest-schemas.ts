@@ -15,6 +15,11 @@ export const GeometrySchema = component(
   ),
 )
 
+export const MEASURED_ERROR = Type.Unsafe<number | null>({
+  type: ['number', 'null'],
+  description: 'False hits by collision per test that should have said no; null before the first.',
+})
+
 const NAME = Type.String({ description: '`incarnation.generation.sequence`', examples: ['1764547200000.3.17'] })
 
 const DIGEST = {
@@ -54,7 +59,7 @@ export const DigestsSchema = component(
   Type.Object({
     own: ref(OwnDigestSchema),
     replicas: listOf(
-      Type.Object({ peer: Type.String(), digest: nullable(ReplicaSchema) }),
+      Type.Object({ peer: Type.String(), digest: nullable(ReplicaSchema), measuredError: MEASURED_ERROR }),
       "Peers' digests; null where nothing has been proved yet.",
     ),
   }),

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { FALSE_HIT_CAUSES } from '../../../core/peers/guess-counts.ts'
 import { component, count, countEach, listOf, nullable, oneOf, ref } from './building-blocks.ts'
-import { ReplicaSchema } from './digest-schemas.ts'
+import { ReplicaSchema, MEASURED_ERROR } from './digest-schemas.ts'
 
 const NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'
 
@@ -27,10 +27,7 @@ export const GuessesSchema = component(
       trueHits: count('Times the peer had it.'),
       falseHits: countEach(FALSE_HIT_CAUSES, 'Times the peer had it not, by cause.'),
       failures: count('Asked, and no answer came in time or the connection failed.'),
-      measuredError: Type.Unsafe<number | null>({
-        type: ['number', 'null'],
-        description: 'False hits by collision per test that should have said no; null before the first.',
-      }),
+      measuredError: MEASURED_ERROR,
     },
     { description: "How a peer's digest has guessed so far." },
   ),
