@@ -21,6 +21,7 @@ const REASONS: Readonly<Record<number, string>> = {
   500: 'Internal Server Error',
   502: 'Bad Gateway',
   504: 'Gateway Timeout',
+  505: 'HTTP Version Not Supported',
   508: 'Loop Detected',
 }
 
@@ -79,6 +80,7 @@ export type Refusal =
   | 'forbidden'
   | 'no-mount'
   | 'internal'
+  | 'version'
   | 'malformed'
   | 'head-too-large'
   | 'too-slow'
@@ -96,6 +98,7 @@ const REFUSALS: Readonly<Record<Refusal, readonly [status: number, why: string]>
   forbidden: [403, 'this client or port may not be served here (configuration: access.clients, forward)'],
   'no-mount': [404, 'no mount in the configuration matches its host and path'],
   internal: [500, 'the proxy failed'],
+  version: [505, 'its HTTP version is none that HTTP/1 lines can carry'],
   malformed: [400, 'it is no HTTP/1.1 that can be understood'],
   'head-too-large': [431, 'its head is too large'],
   'too-slow': [408, 'it did not arrive in time'],

@@ -181,7 +181,10 @@ describe('a forward proxy', () => {
     expect(await raw(proxy, 'GET http://h/ HTTP/1.1\r\nHost: h\r\nHost: i\r\nConnection: close\r\n\r\n')).toMatch(
       /^HTTP\/1\.1 400 /,
     )
-    expect(proxy.operator.statistics().byOutcome.refused).toBe(6)
+    expect(await raw(proxy, 'GET http://h/ HTTP/2.0\r\nHost: h\r\nConnection: close\r\n\r\n')).toMatch(
+      /^HTTP\/1\.1 505 /,
+    )
+    expect(proxy.operator.statistics().byOutcome.refused).toBe(7)
   })
 
   test('clients that are not on the list may neither go forward nor reach the peers’ prefix', async () => {

@@ -177,6 +177,7 @@ export class ProxyServer {
   #resolve(request: IncomingMessage): { url: string; reverse: boolean } | { refusal: Refusal } {
     const { access, forward, mounts } = this.#options
     const target = request.url!
+    if (request.httpVersionMajor !== 1) return { refusal: 'version' }
     const hosts = request.headersDistinct['host'] ?? []
     // RFC 9112 §3.2: also where the target names the host itself.
     if (hosts.length === 0 && request.httpVersion === '1.1') return { refusal: 'no-host' }
