@@ -9,7 +9,7 @@ import { encodeGaps } from '../../src/core/digest/gap-code.ts'
 import { encodeSnapshot } from '../../src/core/digest/snapshot-encoder.ts'
 import type { StateHead } from '../../src/core/digest/state-head.ts'
 import { geometryFor } from '../../src/core/filter/filter-geometry.ts'
-import { probePositions } from '../../src/core/filter/key-hashing.ts'
+import { probePositions } from '../../src/core/filter/probing.ts'
 import { Summary } from '../../src/core/filter/summary.ts'
 import { cacheKey } from '../../src/core/http/cache-key.ts'
 
@@ -84,8 +84,12 @@ function frameVectors(): DigestVectors['frames'] {
   summary.publishDelta()
   const many = Uint32Array.from({ length: geometry.bitCount }, (_, i) => i).filter((i) => summary.published.get(i))
   add('snapshot', encodeSnapshot(state(4, 1), summary.published), many)
-  add('heartbeat', encodeHeartbeat(state(4, 1)))
-  add('goodbye', encodeGoodbye(state(4, 1).name))
+  for (let i = 300; i < 550; i++) summary.add(cacheKey(`http://origin.example/${i}`))
+  summary.publishDelta()
+  const most = Uint32Array.from({ length: geometry.bitCount }, (_, i) => i).filter((i) => summary.published.get(i))
+  add('snapshot', encodeSnapshot(state(4, 2), summary.published), most)
+  add('heartbeat', encodeHeartbeat(state(4, 2)))
+  add('goodbye', encodeGoodbye(state(4, 2).name))
   return frames
 }
 

@@ -94,6 +94,29 @@ function ungapped(bytes: Buffer, count: number): number[] {
   return positions
 }
 
+const onesIn = (byte: number): number => byte.toString(2).replaceAll('0', '').length
+
+/** `count` bytes in rANS code. */
+function uncoded(code: Buffer, count: number): number[] {
+  const order = Array.from({ length: 256 }, (_, byte) => byte).sort((a, b) => onesIn(a) - onesIn(b) || a - b)
+  const frequency = (byte: number): number => code.readUInt16BE(2 * onesIn(byte))
+  const slots = order.flatMap((byte) => Array.from({ length: frequency(byte) }, () => byte))
+  expect(slots).toHaveLength(65536)
+  const stream = [...code.subarray(18, -4)]
+  let x = code.readUInt32BE(code.length - 4)
+  expect(x >= 2 ** 23 && x < 2 ** 31).toBe(true)
+  const bytes: number[] = []
+  while (bytes.length < count) {
+    const slot = x % 65536
+    const byte = slots[slot]!
+    x = frequency(byte) * Math.floor(x / 65536) + slot - slots.indexOf(byte)
+    while (x < 2 ** 23) x = 256 * x + stream.pop()!
+    bytes.push(byte)
+  }
+  expect([x, stream]).toEqual([2 ** 23, []])
+  return bytes
+}
+
 interface Decoded {
   readonly kind: string
   readonly m: number
@@ -128,10 +151,11 @@ function decoded(bytes: Buffer): Decoded {
   switch (kind) {
     case 'snapshot': {
       if (bytes[5] === 1) return { ...state, positions: [ungapped(rest, setBits)] }
-      expect(rest).toHaveLength(m / 8)
+      const raw = bytes[5] === 2 ? uncoded(rest, m / 8) : [...rest]
+      expect(raw).toHaveLength(m / 8)
       return {
         ...state,
-        positions: [Array.from({ length: m }, (_, b) => b).filter((b) => (rest[b >> 3]! >> (b & 7)) & 1)],
+        positions: [Array.from({ length: m }, (_, b) => b).filter((b) => (raw[b >> 3]! >> (b & 7)) & 1)],
       }
     }
     case 'delta':
@@ -174,6 +198,11 @@ describe('docs/protocol.md alone is enough to read every vector', () => {
     if (kind !== 'snapshot') return
     expect(frame.setBits).toBe(positions[0]!.length)
     expect(checksum(positions[0]!)).toEqual(frame.sum)
+  })
+
+  test('there is a snapshot in each of its forms', () => {
+    const snapshots = vectors.frames.filter(({ kind }) => kind === 'snapshot')
+    expect(snapshots.map(({ hex }) => Buffer.from(hex, 'hex')[5])).toEqual([1, 0, 2])
   })
 
   test('a turnover leads from one checksum to the other', () => {

@@ -3,6 +3,7 @@ import type { DeltaMessage, DigestMessage, SnapshotMessage, TurnoverMessage, Cod
 import type { DigestName } from './digest-name.ts'
 import { FRAME_HEADER_BYTES, FrameFields, FrameWriter, NAME_BYTES, STATE_BYTES } from './frame-fields.ts'
 import {
+  SNAPSHOT_CODED,
   SNAPSHOT_GAPS,
   TYPE_DELTA,
   TYPE_GOODBYE,
@@ -13,6 +14,7 @@ import {
   WANT_HAVE,
 } from './frame-types.ts'
 import { checkGapCode, encodeGaps, gapBytes } from './gap-code.ts'
+import { checkRansCode } from './rans-code.ts'
 import type { StateHead } from './state-head.ts'
 
 // A frame: 'S' 'C' 'D', version 1, type, flags, then fixed big-endian fields by type, then coded positions or bits.
@@ -20,7 +22,8 @@ import type { StateHead } from './state-head.ts'
 //   state     name, hash scheme u8, cache-key rules u8, probes u8, log2 of the bit count u8, key id u32, set bits u32,
 //             entries u32, age of the oldest change in ms u32 (at most), checksum hi u32, lo u32
 //   want      with flag 1: name                     heartbeat  state              goodbye  name
-//   snapshot  state; with flag 1: gap code of the set positions, else the raw bits, least significant first
+//   snapshot  state; with flag 1: gap code of the set positions; with flag 2: rANS code of the raw bits' bytes; else the
+//             raw bits, least significant first
 //   delta     state, from sequence u32, count u32, gap code
 //   turnover  state, from generation u32, from sequence u32, set count u32, clear count u32, bytes of the first gap
 //             code u32, gap code of the positions set, gap code of those cleared
@@ -36,7 +39,7 @@ export interface DecodeLimits {
 
 /**
  * No sender has reason to make a longer frame about a digest of so many bits: gap codes are never longer than a bit
- * for each position of the array.
+ * for each position of the array, and of a snapshot's codings the smallest is sent.
  */
 export function maxFrameBytes(limits: DecodeLimits): number {
   return limits.maxBitCount / 8 + TURNOVER_FIXED_BYTES + 4
@@ -127,7 +130,6 @@ function decodeByType(fields: FrameFields, limits: DecodeLimits): DigestMessage 
       allowFlags(fields, WANT_HAVE)
       return { kind: 'want', have: fields.flags === WANT_HAVE ? fields.name() : undefined }
     case TYPE_SNAPSHOT:
-      allowFlags(fields, SNAPSHOT_GAPS)
       return decodeSnapshot(fields, limits)
     case TYPE_DELTA:
       allowFlags(fields, 0)
@@ -147,16 +149,18 @@ function decodeByType(fields: FrameFields, limits: DecodeLimits): DigestMessage 
 }
 
 function decodeSnapshot(fields: FrameFields, limits: DecodeLimits): SnapshotMessage {
+  const { flags } = fields
+  allowFlags(fields, flags === SNAPSHOT_CODED ? SNAPSHOT_CODED : SNAPSHOT_GAPS)
   const state = fields.state(limits.maxBitCount)
   const { bitCount } = state.geometry
-  if (fields.flags !== SNAPSHOT_GAPS)
-    return { kind: 'snapshot', state, coding: 'raw', bytes: fields.bytes(bitCount / 8) }
-  return {
-    kind: 'snapshot',
-    state,
-    coding: 'gaps',
-    bytes: positions(state.setBitCount, fields.bytes(), bitCount).bytes,
+  if (flags === 0) return { kind: 'snapshot', state, coding: 'raw', bytes: fields.bytes(bitCount / 8) }
+  const bytes = fields.bytes()
+  if (flags === SNAPSHOT_GAPS) {
+    checkGapCode(bytes, state.setBitCount, bitCount)
+    return { kind: 'snapshot', state, coding: 'gaps', bytes }
   }
+  checkRansCode(bytes)
+  return { kind: 'snapshot', state, coding: 'coded', bytes }
 }
 
 function decodeDelta(fields: FrameFields, limits: DecodeLimits): DeltaMessage {

@@ -17,8 +17,11 @@ export interface WantMessage {
 export interface SnapshotMessage {
   readonly kind: 'snapshot'
   readonly state: StateHead
-  /** 'raw': bit b is bit b & 7 of byte b >> 3, as in Squid's digests. 'gaps': a gap code of the set positions. */
-  readonly coding: 'raw' | 'gaps'
+  /**
+   * 'raw': bit b is bit b & 7 of byte b >> 3, as in Squid's digests. 'gaps': a gap code of the set positions. 'coded':
+   * a rANS code of the raw bytes.
+   */
+  readonly coding: 'raw' | 'gaps' | 'coded'
   /** A view of the frame. */
   readonly bytes: Uint8Array
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert'
-import { geometryProblem, type FilterGeometry } from '../filter/filter-geometry.ts'
+import { digestGeometryProblem, type FilterGeometry } from '../filter/filter-geometry.ts'
 import { MalformedMessageError } from '../protocol/malformed-message-error.ts'
 import type { DigestName } from './digest-name.ts'
 import type { StateHead } from './state-head.ts'
@@ -51,7 +51,7 @@ export class FrameWriter {
 
   state(state: StateHead): void {
     const { geometry } = state
-    assert(geometryProblem(geometry) === undefined, geometryProblem(geometry))
+    assert(digestGeometryProblem(geometry) === undefined, digestGeometryProblem(geometry))
     this.name(state.name)
     this.u8(geometry.hashScheme)
     this.u8(geometry.keyRules)
@@ -104,7 +104,7 @@ export class FrameFields {
     const name = this.name()
     const geometryAt = this.#at
     const geometry = this.#geometry()
-    const problem = geometryProblem(geometry)
+    const problem = digestGeometryProblem(geometry)
     if (problem !== undefined) throw this.malformed(problem, geometryAt)
     if (geometry.bitCount > maxBitCount) {
       throw this.malformed(`${geometry.bitCount} bits where ${maxBitCount} are allowed`, geometryAt + 3)

@@ -10,3 +10,5 @@ export const TYPE_GOODBYE = 6
 export const WANT_HAVE = 1
 /** Set positions in gap code, not raw bits. */
 export const SNAPSHOT_GAPS = 1
+/** The bytes of the raw bits in rANS code. Not together with gaps. */
+export const SNAPSHOT_CODED = 2

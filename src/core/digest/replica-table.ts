@@ -1,6 +1,6 @@
 import { MAX_PROBE_COUNT } from '../filter/filter-geometry.ts'
 import type { KeyHash } from '../filter/key-hash.ts'
-import { probeSequence } from '../filter/key-hashing.ts'
+import { probeSequence } from '../filter/probing.ts'
 import type { Replica } from './replica.ts'
 
 /** The peers' replicas by peer index, for a few dozen peers: a lookup tests one after another. */

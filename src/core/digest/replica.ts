@@ -1,5 +1,5 @@
 import type { BitArray } from '../filter/bit-array.ts'
-import { bitsClaim, bitsClaimProbes } from '../filter/bit-probing.ts'
+import { bitsClaim, bitsClaimProbes } from '../filter/probing.ts'
 import { sameGeometry } from '../filter/filter-geometry.ts'
 import type { KeyHash } from '../filter/key-hash.ts'
 import type { MembershipFilter } from '../filter/membership-filter.ts'

@@ -1,60 +1,90 @@
 import type { BitArray } from '../filter/bit-array.ts'
 import { FRAME_HEADER_BYTES, FrameWriter, STATE_BYTES } from './frame-fields.ts'
+import { SNAPSHOT_CODED, SNAPSHOT_GAPS, TYPE_SNAPSHOT } from './frame-types.ts'
 import { GapSizer, GapWriter, expectedGapBytes } from './gap-code.ts'
-import { SNAPSHOT_GAPS, TYPE_SNAPSHOT } from './frame-types.ts'
+import { RansSizer, RansWriter, expectedRansBytes } from './rans-code.ts'
 import type { StateHead } from './state-head.ts'
 
 const FIXED_BYTES = FRAME_HEADER_BYTES + STATE_BYTES
 
+/** One of the forms that a snapshot's bits have, being written. */
+interface BodyWriter {
+  /** Every word once, in ascending ranges. */
+  put(fromWord: number, toWord: number): void
+  /** Returns the offset behind the body. */
+  finish(): number
+}
+
 /**
- * Encodes a snapshot a slice at a time: set bits are read twice, once for the size of their gap code and once to
- * write it, unless the raw bits are smaller. The bits must not change in between: give it a copy where they could.
+ * Encodes a snapshot a slice at a time: the words are read twice, once for the size that each form would have and once
+ * to write the smallest. They must not change in between: give it a copy where they could.
  */
 export class SnapshotEncoder {
   readonly #state: StateHead
   readonly #bits: BitArray
-  readonly #size = new GapSizer()
+  readonly #gapSize = new GapSizer()
+  readonly #codedSize = new RansSizer()
   #word = 0
-  #out: FrameWriter | undefined
-  #writer: GapWriter | undefined
+  #out: Uint8Array = new Uint8Array(0)
+  #body: BodyWriter | undefined
+  #frame: Uint8Array | undefined
 
   constructor(state: StateHead, bits: BitArray) {
     this.#state = state
     this.#bits = bits
   }
 
-  /** Goes through up to `maxWords` words (a hundred nanoseconds each); false once the frame is done. */
+  /** Goes through up to `maxWords` words (0.3 microseconds each at most); false once the frame is done. */
   work(maxWords: number): boolean {
+    if (this.#frame !== undefined) return false
     const { words } = this.#bits
     const from = this.#word
-    this.#word = Math.min(words.length, from + maxWords)
-    if (this.#out === undefined) this.#bits.pushSet(this.#size, from, this.#word)
-    else if (this.#writer !== undefined) this.#bits.pushSet(this.#writer, from, this.#word)
-    else putRaw(words, this.#out.bytes, from, this.#word)
-    if (this.#word < words.length) return true
-    if (this.#out !== undefined) {
-      this.#writer?.finish()
-      return false
+    const to = Math.min(words.length, from + maxWords)
+    this.#word = to
+    if (this.#body === undefined) {
+      this.#bits.pushSet(this.#gapSize, from, to)
+      this.#codedSize.count(words, from * 4, to * 4)
+    } else {
+      this.#body.put(from, to)
     }
-    this.#begin()
-    return true
+    if (to < words.length) return true
+    if (this.#body === undefined) {
+      this.#body = this.#begin()
+      this.#word = 0
+      return true
+    }
+    this.#frame = this.#out.subarray(0, this.#body.finish())
+    return false
   }
 
   /** The frame, once `work` has returned false. */
   get frame(): Uint8Array {
-    if (this.#out === undefined || this.#word < this.#bits.words.length)
-      throw new Error('the snapshot is not encoded yet')
-    return this.#out.bytes
+    if (this.#frame === undefined) throw new Error('the snapshot is not encoded yet')
+    return this.#frame
   }
 
-  #begin(): void {
+  #begin(): BodyWriter {
     const rawBytes = this.#bits.bitCount / 8
-    const gaps = this.#size.bytes < rawBytes
-    const flags = gaps ? SNAPSHOT_GAPS : 0
-    this.#out = new FrameWriter(TYPE_SNAPSHOT, flags, FIXED_BYTES + (gaps ? this.#size.bytes : rawBytes))
-    this.#out.state(this.#state)
-    if (gaps) this.#writer = new GapWriter(this.#size, this.#out.bytes, FIXED_BYTES)
-    this.#word = 0
+    const gapBytes = this.#gapSize.bytes
+    const coded = this.#codedSize
+    // Not begun where it could turn out longer than the raw bits, which bound what a reader allows.
+    const { maxBytes } = coded
+    if (maxBytes < rawBytes && coded.bytes < gapBytes) {
+      const out = this.#header(SNAPSHOT_CODED, maxBytes)
+      return new CodedBody(this.#bits.words, new RansWriter(coded, out, FIXED_BYTES))
+    }
+    if (gapBytes < rawBytes) {
+      const out = this.#header(SNAPSHOT_GAPS, gapBytes)
+      return new GapBody(this.#bits, new GapWriter(this.#gapSize, out, FIXED_BYTES))
+    }
+    return new RawBody(this.#bits.words, this.#header(0, rawBytes))
+  }
+
+  #header(flags: number, bodyBytes: number): Uint8Array {
+    const frame = new FrameWriter(TYPE_SNAPSHOT, flags, FIXED_BYTES + bodyBytes)
+    frame.state(this.#state)
+    this.#out = frame.bytes
+    return frame.bytes
   }
 }
 
@@ -66,23 +96,77 @@ export function encodeSnapshot(state: StateHead, bits: BitArray): Uint8Array {
 }
 
 /**
- * The size of a snapshot's frame, exact where the raw bits are smaller and within a percent or two elsewhere, since
- * hashed positions are random: good enough to choose by.
+ * The size of a snapshot's frame, from the density alone: within a percent or two where it is not tiny, since hashed
+ * positions are random. Good enough to choose by.
  *
  * @param setBitCount saves counting them
  */
 export function snapshotFrameBytes(bits: BitArray, setBitCount: number = bits.countSet()): number {
-  return FIXED_BYTES + Math.min(bits.bitCount / 8, expectedGapBytes(setBitCount, bits.bitCount))
+  const { bitCount } = bits
+  const packed = Math.min(expectedGapBytes(setBitCount, bitCount), expectedRansBytes(setBitCount, bitCount))
+  return FIXED_BYTES + Math.min(bitCount / 8, packed)
 }
 
-// Byte by byte: words in memory have the machine's order, bytes on the wire are least significant first.
-function putRaw(words: Uint32Array, out: Uint8Array, fromWord: number, toWord: number): void {
-  for (let i = fromWord; i < toWord; i++) {
-    const at = FIXED_BYTES + i * 4
-    const word = words[i]!
-    out[at] = word
-    out[at + 1] = word >>> 8
-    out[at + 2] = word >>> 16
-    out[at + 3] = word >>> 24
+class CodedBody implements BodyWriter {
+  readonly #words: Uint32Array
+  readonly #writer: RansWriter
+
+  constructor(words: Uint32Array, writer: RansWriter) {
+    this.#words = words
+    this.#writer = writer
+  }
+
+  // The code is written from the last byte on.
+  put(fromWord: number, toWord: number): void {
+    const { length } = this.#words
+    this.#writer.write(this.#words, (length - toWord) * 4, (length - fromWord) * 4)
+  }
+
+  finish(): number {
+    return this.#writer.finish()
+  }
+}
+
+class GapBody implements BodyWriter {
+  readonly #bits: BitArray
+  readonly #writer: GapWriter
+
+  constructor(bits: BitArray, writer: GapWriter) {
+    this.#bits = bits
+    this.#writer = writer
+  }
+
+  put(fromWord: number, toWord: number): void {
+    this.#bits.pushSet(this.#writer, fromWord, toWord)
+  }
+
+  finish(): number {
+    return this.#writer.finish()
+  }
+}
+
+class RawBody implements BodyWriter {
+  readonly #words: Uint32Array
+  readonly #out: Uint8Array
+
+  constructor(words: Uint32Array, out: Uint8Array) {
+    this.#words = words
+    this.#out = out
+  }
+
+  // Byte by byte: words in memory have the machine's order, bytes on the wire are least significant first.
+  put(fromWord: number, toWord: number): void {
+    for (let i = fromWord; i < toWord; i++) {
+      const at = FIXED_BYTES + i * 4
+      const word = this.#words[i]!
+      this.#out[at] = word
+      this.#out[at + 1] = word >>> 8
+      this.#out[at + 2] = word >>> 16
+      this.#out[at + 3] = word >>> 24
+    }
+  }
+
+  finish(): number {
+    return this.#out.length
   }
 }

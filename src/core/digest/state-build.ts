@@ -3,12 +3,14 @@ import { BitChecksum } from '../filter/bit-checksum.ts'
 import type { CodedPositions, DeltaMessage, SnapshotMessage, TurnoverMessage } from './digest-message.ts'
 import type { DoubleBuffer } from './double-buffer.ts'
 import { GapDecoder } from './gap-code.ts'
+import { RansDecoder } from './rans-code.ts'
 import type { StateHead } from './state-head.ts'
 
 const SLICE_POSITIONS = 1024
-// Words copied or zeroed, and raw words proved, in the time that one position takes.
+// Words copied or zeroed, raw words proved, and coded words read and proved, in the time that one position takes.
 const WORDS_PER_STEP = 32
 const RAW_WORDS_PER_STEP = 1 / 4
+const CODED_WORDS_PER_STEP = 1 / 6
 
 /** The way from one proved state to the next, a slice at a time. Nothing a reader sees is wrong at any time. */
 export interface StateBuild {
@@ -224,6 +226,17 @@ export class SnapshotBuild extends PhasedBuild implements StateBuild {
         eachWord(wordCount, WORDS_PER_STEP, (from, to) => this.#bits!.words.fill(0, from, to)),
         eachPosition({ count: state.setBitCount, bytes }, bitCount, (position) => {
           if (this.#bits!.set(position)) proof.rose(position)
+        }),
+      )
+    } else if (snapshot.coding === 'coded') {
+      let decoder: RansDecoder | undefined
+      const slice = new Uint8Array(SLICE_POSITIONS)
+      this.phases.push(
+        eachWord(wordCount, CODED_WORDS_PER_STEP, (from, to) => {
+          decoder ??= new RansDecoder(bytes, wordCount * 4)
+          decoder.next(slice, (to - from) * 4)
+          for (let i = from; i < to; i++) this.#bits!.words[i] = rawWord(slice, (i - from) * 4)
+          proof.words(this.#bits!, from, to)
         }),
       )
     } else {

@@ -67,6 +67,11 @@ export class BitArray {
     for (let i = 0; i < this.words.length; i++) this.words[i]! |= other.words[i]!
   }
 
+  andFrom(other: BitArray): void {
+    this.#checkSize(other)
+    for (let i = 0; i < this.words.length; i++) this.words[i]! &= other.words[i]!
+  }
+
   equals(other: BitArray): boolean {
     if (other.bitCount !== this.bitCount) return false
     for (let i = 0; i < this.words.length; i++) if (this.words[i] !== other.words[i]) return false

@@ -7,4 +7,16 @@ export interface KeyHash {
   readonly h1: number
   readonly h2: number
   readonly h3: number
+  /** The 128 bits that follow these, in the one scheme that has them: MD5, for more than four probes. */
+  readonly next?: KeyHash | undefined
+}
+
+/** How bytes become a KeyHash. What was hashed in different ways has nothing to say to each other. */
+export interface KeyHashing {
+  /** 1, 2 or 3: see `HASH_SCHEMES`. */
+  readonly hashScheme: number
+  /** Names the secret of a keyed scheme, from 1 on; 0: not keyed. */
+  readonly keyId: number
+  /** What the bytes are. 0: whatever the user says; 1: `GET`, a space, and the URL in Squid's normal form. */
+  readonly keyRules: number
 }

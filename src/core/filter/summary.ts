@@ -1,6 +1,6 @@
 import { BitArray } from './bit-array.ts'
 import { BitChecksum } from './bit-checksum.ts'
-import { bitsClaim } from './bit-probing.ts'
+import { bitsClaim } from './probing.ts'
 import { CountingBloomFilter } from './counting-bloom-filter.ts'
 import type { FilterGeometry } from './filter-geometry.ts'
 import type { KeyHash } from './key-hash.ts'
@@ -96,7 +96,7 @@ export class Summary implements MembershipFilter {
 
   /**
    * Only for a key that was added.
-   * @throws {CounterUnderflowError} it is certainly not held; nothing has changed
+   * @throws {KeyNotHeldError} it is certainly not held; nothing has changed
    */
   remove(key: KeyHash): void {
     const flipped = this.#flipped

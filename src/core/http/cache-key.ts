@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { hashKey } from '../filter/key-hashing.ts'
+import { murmur3 } from '../filter/murmur3.ts'
 import type { KeyHash } from '../filter/key-hash.ts'
 
 /** The primary cache key: method GET, which HEAD shares, and a URL in normal form. */
@@ -72,6 +72,7 @@ function withoutStart(text: string, char: string): string {
 // 'GET ' and a URL. Written and hashed within one call of cacheKey, which nothing interrupts.
 const PREFIX_BYTES = 4
 const keyBytes = new Uint8Array(PREFIX_BYTES + MAX_URL_LENGTH)
+const keyView = new DataView(keyBytes.buffer)
 keyBytes.set([0x47, 0x45, 0x54, 0x20])
 const words = new Uint32Array(4)
 
@@ -85,6 +86,6 @@ export function cacheKey(url: string): CacheKey {
     all |= code
   }
   assert(all < 0x80, 'a key of a URL that is not in normal form')
-  hashKey(keyBytes, PREFIX_BYTES + url.length, words)
+  murmur3(keyView, 0, PREFIX_BYTES + url.length, words)
   return { h0: words[0]!, h1: words[1]!, h2: words[2]!, h3: words[3]!, url }
 }

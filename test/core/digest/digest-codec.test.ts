@@ -15,7 +15,7 @@ import type { CodedPositions, DigestMessage } from '../../../src/core/digest/dig
 import type { DigestName } from '../../../src/core/digest/digest-name.ts'
 import { GapDecoder } from '../../../src/core/digest/gap-code.ts'
 import { Replica } from '../../../src/core/digest/replica.ts'
-import { SnapshotEncoder, encodeSnapshot, snapshotFrameBytes } from '../../../src/core/digest/snapshot-encoder.ts'
+import { encodeSnapshot } from '../../../src/core/digest/snapshot-encoder.ts'
 import type { StateHead } from '../../../src/core/digest/state-head.ts'
 import { BitArray } from '../../../src/core/filter/bit-array.ts'
 import { geometryFor } from '../../../src/core/filter/filter-geometry.ts'
@@ -105,46 +105,6 @@ describe('digest frames', () => {
   })
 })
 
-describe('a snapshot', () => {
-  const random = seededRandom(4)
-
-  test.each([0, 1, 40, 100, 250, 400, 512, 700, 1024])('with %d of 1024 bits set comes back', (count) => {
-    const bits = bitsAt(1024, randomPositions(random, count, 1024))
-    const message = decoded(encodeSnapshot(stateOf(name, geometry, bits), bits))
-    const bytes = message.kind === 'snapshot' ? message.bytes : new Uint8Array()
-    const coding = message.kind === 'snapshot' ? message.coding : ''
-    const positions =
-      coding === 'gaps'
-        ? read({ bytes, count })
-        : Array.from({ length: 1024 }, (_, i) => i).filter((i) => (bytes[i >> 3]! & (1 << (i & 7))) !== 0)
-    expect(bitsAt(1024, positions).equals(bits)).toBe(true)
-  })
-
-  test('is gap-coded where that is smaller, and raw where it is not', () => {
-    for (const [count, coding] of [
-      [3000, 'gaps'],
-      [30_000, 'raw'],
-    ] as const) {
-      const bits = bitsAt(2 ** 16, randomPositions(random, count, 2 ** 16))
-      const large = { ...geometry, bitCount: 2 ** 16 }
-      const frame = encodeSnapshot(stateOf(name, large, bits), bits)
-      expect(decoded(frame)).toMatchObject({ coding })
-      expect(Math.abs(snapshotFrameBytes(bits) / frame.length - 1)).toBeLessThan(0.02)
-      expect(snapshotFrameBytes(bits, count)).toBe(snapshotFrameBytes(bits))
-    }
-  })
-
-  test('is the same when it is encoded a word at a time', () => {
-    for (const count of [0, 50, 500]) {
-      const bits = bitsAt(1024, randomPositions(random, count, 1024))
-      const encoder = new SnapshotEncoder(stateOf(name, geometry, bits), bits)
-      expect(() => encoder.frame).toThrow('not encoded yet')
-      for (let more = true; more;) more = encoder.work(1)
-      expect(encoder.frame).toEqual(encodeSnapshot(stateOf(name, geometry, bits), bits))
-    }
-  })
-})
-
 describe('a frame from outside', () => {
   const heartbeat = encodeHeartbeat(state)
   const delta = encodeDelta(4, state, Uint32Array.of(0, 5, 1023))
@@ -153,6 +113,8 @@ describe('a frame from outside', () => {
   const raw = encodeSnapshot(stateOf(name, geometry, rawBits), rawBits)
   const gapBits = bitsAt(1024, [1, 500, 900])
   const gaps = encodeSnapshot(stateOf(name, geometry, gapBits), gapBits)
+  const codedBits = bitsAt(1024, randomPositions(seededRandom(6), 900, 1024))
+  const coded = encodeSnapshot(stateOf(name, geometry, codedBits), codedBits)
   const want = encodeWant(name)
   const goodbye = encodeGoodbye(name)
 
@@ -171,6 +133,8 @@ describe('a frame from outside', () => {
     ['unknown flags 1', changed(heartbeat, 5, 1)],
     ['unknown flags 2', changed(want, 5, 2)],
     ['unknown flags 129', changed(gaps, 5, 129)],
+    ['unknown flags 3', changed(coded, 5, 3)],
+    ['unknown flags 4', changed(coded, 5, 4)],
     ['incarnation out of range', changed(goodbye, 6, 0x00, 0x20)],
     ['unknown hash scheme 2', changed(heartbeat, 22, 2)],
     ['unknown cache-key rules 9', changed(heartbeat, 23, 9)],
@@ -186,6 +150,9 @@ describe('a frame from outside', () => {
     ['bytes behind the end', Uint8Array.of(...raw, 0)],
     ['bytes behind the end', Uint8Array.of(...want, 0)],
     ['ends too early', raw.subarray(0, raw.length - 1)],
+    ['ends too early', coded.subarray(0, 50 + 21)],
+    ['frequencies that sum to', changed(coded, 50, 0xff)],
+    ['out of range', changed(coded, coded.length - 4, 0xff)],
     ['a delta that does not lead on', changed(delta, 50, 0, 0, 0, 9)],
     ['more positions than set bits', changed(delta, 54, 0xff, 0xff, 0xff, 0xff)],
     ['too short for 200 positions', changed(delta, 54, 0, 0, 0, 200)],
@@ -199,7 +166,7 @@ describe('a frame from outside', () => {
   })
 
   test('is read or refused, never anything else, however it was cut or mutated', () => {
-    const frames = [heartbeat, delta, turnover, raw, gaps, want, goodbye]
+    const frames = [heartbeat, delta, turnover, raw, gaps, coded, want, goodbye]
     const mutation = fc.record({
       frame: fc.constantFrom(...frames),
       end: fc.nat(200),

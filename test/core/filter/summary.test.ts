@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { checksumOf } from '../../../src/core/filter/bit-checksum.ts'
-import { CounterUnderflowError } from '../../../src/core/filter/counter-array.ts'
 import { geometryFor, type FilterGeometry } from '../../../src/core/filter/filter-geometry.ts'
 import type { KeyHash } from '../../../src/core/filter/key-hash.ts'
-import { probePositions } from '../../../src/core/filter/key-hashing.ts'
+import { probePositions } from '../../../src/core/filter/probing.ts'
 import { Summary } from '../../../src/core/filter/summary.ts'
+import { KeyNotHeldError } from '../../../src/core/filter/membership-filter.ts'
 import { keyOf } from './test-keys.ts'
 
 const geometry: FilterGeometry = { ...geometryFor(1), bitCount: 256, probeCount: 4 }
@@ -155,7 +155,7 @@ describe('a summary', () => {
   test('is left unchanged by the removal of a key that it does not hold', () => {
     const summary = new Summary(geometry)
     summary.add(keyOf('a'))
-    expect(() => summary.remove(keyOf('z'))).toThrow(CounterUnderflowError)
+    expect(() => summary.remove(keyOf('z'))).toThrow(KeyNotHeldError)
     expect([summary.entryCount, summary.openChangeCount, summary.mayContain(keyOf('a'))]).toEqual([1, 4, true])
   })
 })

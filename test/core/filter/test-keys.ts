@@ -1,11 +1,11 @@
-import { hashKey } from '../../../src/core/filter/key-hashing.ts'
+import { murmur3 } from '../../../src/core/filter/murmur3.ts'
 import type { KeyHash } from '../../../src/core/filter/key-hash.ts'
 
 const encoder = new TextEncoder()
 
 export function keyOfBytes(bytes: Uint8Array): KeyHash {
   const out = new Uint32Array(4)
-  hashKey(bytes, bytes.length, out)
+  murmur3(new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 0, bytes.length, out)
   return { h0: out[0]!, h1: out[1]!, h2: out[2]!, h3: out[3]! }
 }
 
