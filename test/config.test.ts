@@ -141,14 +141,14 @@ test('one file serves the whole cluster: our own entry is not a peer', () => {
   expect(parsed(cluster, { POD: 'e-1' }).peers.map(({ name }) => name)).toEqual(['e-0'])
 })
 
-test('64 peers beside our own entry are allowed, and no more', () => {
+test('1,024 peers beside our own entry are allowed, and no more', () => {
   const peers = (count: number) =>
     `name: p0\npeers:\n${Array.from({ length: count }, (_, i) => `  - { name: p${i}, url: "http://h${i}:1" }\n`).join('')}`
-  expect(parsed(peers(65)).peers).toHaveLength(64)
-  expect(complaints(peers(65).replace('name: p0', 'name: x'))).toEqual([
-    'c.yaml:3:3: peers: has 65 peers, and at most 64 are allowed; leave some out',
+  expect(parsed(peers(1025)).peers).toHaveLength(1024)
+  expect(complaints(peers(1025).replace('name: p0', 'name: x'))).toEqual([
+    'c.yaml:3:3: peers: has 1025 peers, and at most 1024 are allowed; leave some out',
   ])
-  expect(complaints(peers(66))[0]).toContain('has 66 peers, and at most 65')
+  expect(complaints(peers(1026))[0]).toContain('has 1026 peers, and at most 1025')
 })
 
 describe('the environment', () => {

@@ -1,7 +1,7 @@
 import type { ClusterMember } from './views.ts'
 
-/** What a peer says of itself may be this long; 64 peers with their figures are about 60 KB. */
-export const MAX_DESCRIPTION_BYTES = 256 * 1024
+/** What a peer says of itself may be this long: about a kilobyte for each of as many peers as there can be. */
+export const MAX_DESCRIPTION_BYTES = 1024 * 1024
 
 /** A peer's account of itself that is none. */
 class ClusterMemberError extends Error {

@@ -92,6 +92,11 @@ export class DigestExchange {
       const nowMs = clock.monotonicMs()
       expire(nowMs)
       this.#broadcast(protocol.tick(nowMs))
+      // Its state may have to be moved beside those of other peers that have come or gone.
+      for (const state of protocol.peers.all()) {
+        const following = this.#followed.get(state.peer.name)
+        if (state.digest.hasWork && following !== undefined) void this.#build(state, following.signal)
+      }
       await clock.sleep(TICK_MS, this.#stopped.signal)
     }
   }

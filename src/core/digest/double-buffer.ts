@@ -1,5 +1,6 @@
 import assert from 'node:assert'
 import { BitArray } from '../filter/bit-array.ts'
+import type { ReplicaBits, ReplicaBuffers } from './replica-bits.ts'
 
 const INDEX_BITS = 4
 const INDEX_MASK = (1 << INDEX_BITS) - 1
@@ -30,7 +31,10 @@ export interface DoubleBufferOptions {
  * Control word 0 holds epoch and index of the active buffer, word 1 + r what reader r has entered under, 0 while it
  * is outside.
  */
-export class DoubleBuffer {
+export class DoubleBuffer implements ReplicaBuffers {
+  readonly wordsPerStep = 32
+  readonly isSliced = false
+  readonly hasWork = false
   readonly bitCount: number
   readonly #poolSize: number
   readonly #control: Int32Array
@@ -90,14 +94,23 @@ export class DoubleBuffer {
   }
 
   /** Makes a buffer that `idle` gave the active one. Readers see the old state or the new one. */
-  swap(buffer: BitArray): void {
-    const index = this.#buffers.indexOf(buffer)
+  swap(buffer: ReplicaBits): void {
+    const index = this.#buffers.findIndex((candidate) => candidate === buffer)
     const word = Atomics.load(this.#control, 0)
     assert(index >= 0 && index !== (word & INDEX_MASK), 'only an idle buffer of the pool can become active')
     const epoch = word >>> INDEX_BITS
     const next = ((epoch === MAX_EPOCH ? 1 : epoch + 1) << INDEX_BITS) | index
     assert(Atomics.compareExchange(this.#control, 0, word, next) === word, 'a double buffer has one writer')
   }
+
+  /** What `idle` gave it gives again. */
+  discard(): void {}
+
+  // Its readers ask whether there is a state before they look: nothing is to be done.
+  show(): void {}
+  hide(): void {}
+  release(): void {}
+  work(): void {}
 
   #isPinned(index: number): boolean {
     for (let slot = 1; slot < this.#control.length; slot++) {

@@ -1,13 +1,13 @@
-import type { BitArray } from '../filter/bit-array.ts'
-import { bitsClaim, bitsClaimProbes } from '../filter/probing.ts'
-import { sameGeometry } from '../filter/filter-geometry.ts'
+import { MAX_PROBE_COUNT, sameGeometry, type FilterGeometry } from '../filter/filter-geometry.ts'
 import type { KeyHash } from '../filter/key-hash.ts'
 import type { MembershipFilter } from '../filter/membership-filter.ts'
+import { probeSequence } from '../filter/probing.ts'
 import { MalformedMessageError } from '../protocol/malformed-message-error.ts'
 import type { DigestMessage, SnapshotMessage } from './digest-message.ts'
 import { compareNames, type DigestName } from './digest-name.ts'
 import { DoubleBuffer } from './double-buffer.ts'
-import { DeltaMerge, SnapshotBuild, TurnoverBuild, type StateBuild } from './state-build.ts'
+import type { ReplicaBits, ReplicaBuffers } from './replica-bits.ts'
+import { DeltaMerge, MoveBuild, SnapshotBuild, TurnoverBuild, type StateBuild } from './state-build.ts'
 import { sameProof, type StateHead } from './state-head.ts'
 import { WaitingChanges, fitOf, later, type DigestChange } from './waiting-changes.ts'
 
@@ -36,8 +36,8 @@ export type Merge = 'applied' | 'proved' | 'stale' | 'ahead' | 'building' | 'lef
 export interface ReplicaOptions {
   /** Larger digests are refused before anything is allocated. Also bounds what waits, in bytes, to a snapshot's. */
   readonly maxBitCount: number
-  /** Called for the first snapshot and for each of another size: memory that other threads read, too. */
-  readonly makeBuffers?: (bitCount: number) => DoubleBuffer
+  /** Called for the first snapshot and for each of another size; arrays of its own when not given. */
+  readonly makeBuffers?: (state: StateHead) => ReplicaBuffers
 }
 
 /**
@@ -47,11 +47,14 @@ export interface ReplicaOptions {
  */
 export class Replica implements MembershipFilter {
   readonly #maxBitCount: number
-  readonly #makeBuffers: (bitCount: number) => DoubleBuffer
+  readonly #makeBuffers: (state: StateHead) => ReplicaBuffers
   readonly #waiting: WaitingChanges
-  #buffers: DoubleBuffer | undefined
+  #buffers: ReplicaBuffers | undefined
+  /** What `#buffers` are for. */
+  #home: FilterGeometry | undefined
   #state: StateHead | undefined
   #build: StateBuild | undefined
+  #moveTo: { readonly buffers: ReplicaBuffers; readonly geometry: FilterGeometry } | undefined
   /** Waits for the build before it; a newer one takes its place. */
   #snapshot: SnapshotMessage | undefined
   /** Of the messages believed, the latest state named. */
@@ -63,7 +66,7 @@ export class Replica implements MembershipFilter {
 
   constructor(options: ReplicaOptions) {
     this.#maxBitCount = options.maxBitCount
-    this.#makeBuffers = options.makeBuffers ?? ((bitCount) => new DoubleBuffer(bitCount))
+    this.#makeBuffers = options.makeBuffers ?? (({ geometry }) => new DoubleBuffer(geometry.bitCount))
     this.#waiting = new WaitingChanges(options.maxBitCount / 8)
   }
 
@@ -77,7 +80,7 @@ export class Replica implements MembershipFilter {
   }
 
   /** The bits of `state`, and while a large delta is raised in slices those of its bits that are up; read only. */
-  get bits(): BitArray | undefined {
+  get bits(): ReplicaBits | undefined {
     return this.#state === undefined ? undefined : this.#buffers?.active
   }
 
@@ -98,13 +101,44 @@ export class Replica implements MembershipFilter {
     return this.#lastRefusal
   }
 
+  /** Where its states lie; undefined before the first. */
+  get buffers(): ReplicaBuffers | undefined {
+    return this.#buffers
+  }
+
   mayContain(key: KeyHash): boolean {
-    return this.#state !== undefined && bitsClaim(this.#buffers!.active, this.#state.geometry, key)
+    const probes = new Uint32Array(MAX_PROBE_COUNT)
+    probeSequence(key, MAX_PROBE_COUNT, probes)
+    return this.claims(probes)
   }
 
   /** @param probes of `probeSequence`, as many as any geometry has */
   claims(probes: Uint32Array): boolean {
-    return this.#state !== undefined && bitsClaimProbes(this.#buffers!.active, this.#state.geometry, probes)
+    if (this.#state === undefined) return false
+    const { bitCount, probeCount } = this.#state.geometry
+    const bits = this.#buffers!.active
+    for (let i = 0; i < probeCount; i++) if (!bits.get(probes[i]! & (bitCount - 1))) return false
+    return true
+  }
+
+  /** Whether `work` has something to do. */
+  get hasWork(): boolean {
+    return this.#build !== undefined || this.#canMove || this.#snapshot !== undefined || this.#buffers?.hasWork === true
+  }
+
+  /**
+   * States of that geometry are to lie there from now on. `work` moves the one held as soon as it has the geometry; it
+   * stays in use until then.
+   */
+  moveTo(buffers: ReplicaBuffers, geometry: FilterGeometry): void {
+    this.#moveTo?.buffers.release()
+    this.#moveTo = { buffers, geometry }
+  }
+
+  /** It is not used again: what it holds is given back. */
+  release(): void {
+    this.#forget(this.#incarnation)
+    this.#leaveHome()
   }
 
   /** Takes in a message. Its bytes are kept, not copied, while it waits or is worked off. */
@@ -131,7 +165,10 @@ export class Replica implements MembershipFilter {
     let left = maxPositions
     while (left > 0) {
       const build = (this.#build ??= this.#nextBuild())
-      if (build === undefined) return false
+      if (build === undefined) {
+        this.#buffers?.work(left)
+        return this.#buffers?.hasWork === true
+      }
       const before = build.stepCount
       const outcome = this.#advance(build, left)
       const steps = build.stepCount - before
@@ -139,7 +176,8 @@ export class Replica implements MembershipFilter {
       if (outcome === 'building' && steps === 0) return true
       left -= Math.max(1, steps)
     }
-    return (this.#build ??= this.#nextBuild()) !== undefined
+    this.#build ??= this.#nextBuild()
+    return this.hasWork
   }
 
   #receiveHeartbeat(state: StateHead): Merge {
@@ -188,7 +226,7 @@ export class Replica implements MembershipFilter {
     if (running.kind === 'turnover' && change.kind === 'delta') return this.#dispute('refused-conflict')
     if (running.kind === 'snapshot' && change.kind === 'delta' && 2 * change.setBits.count < RECEIVE_STEPS) {
       const outcome = this.#advance(this.#changeBuild(change), RECEIVE_STEPS)
-      if (!this.#wants(running.target.name)) this.#build = undefined
+      if (!this.#wants(running.target.name)) this.#giveUp(running)
       return outcome
     }
     return this.#waiting.add(change) ? 'building' : 'ahead'
@@ -203,15 +241,27 @@ export class Replica implements MembershipFilter {
       return this.#dispute('refused-malformed')
     }
     if (build.status === 'more') return 'building'
-    this.#giveUp(build)
-    if (build.status === 'unproved') return this.#dispute('refused-proof')
+    if (build.status === 'unproved') {
+      this.#giveUp(build)
+      return this.#dispute('refused-proof')
+    }
+    if (this.#build === build) this.#build = undefined
+    const left = this.#buffers
     this.#buffers = build.commit()
-    this.#proved(build.target)
+    this.#home = build.target.geometry
+    if (left !== this.#buffers) left?.release()
+    // A move proves nothing: it leads to the state held.
+    if (build.kind !== 'move') this.#proved(build.target)
     return 'applied'
   }
 
   /** What can be built now; what cannot any more is dropped. */
   #nextBuild(): StateBuild | undefined {
+    if (this.#canMove) {
+      const { buffers } = this.#moveTo!
+      this.#moveTo = undefined
+      return new MoveBuild(this.#buffers!, buffers, this.#state!)
+    }
     for (const change of this.#waiting.all()) {
       const fit = fitOf(change, this.#state)
       if (fit === 'waits') continue
@@ -231,10 +281,14 @@ export class Replica implements MembershipFilter {
 
   #snapshotBuild(snapshot: SnapshotMessage): StateBuild {
     const { geometry } = snapshot.state
-    const fits = this.#buffers?.bitCount === geometry.bitCount
-    // Of another size, and nothing held in them: room for the new ones.
-    if (!fits && this.#state === undefined) this.#buffers = undefined
-    const buffers = fits ? this.#buffers! : this.#makeBuffers(geometry.bitCount)
+    const fits = this.#home !== undefined && sameGeometry(this.#home, geometry)
+    if (!fits) {
+      this.#moveTo?.buffers.release()
+      this.#moveTo = undefined
+      // Nothing is held in them: room for the new ones.
+      if (this.#state === undefined) this.#leaveHome()
+    }
+    const buffers = fits ? this.#buffers! : this.#makeBuffers(snapshot.state)
     return new SnapshotBuild(buffers, !fits, snapshot)
   }
 
@@ -260,14 +314,27 @@ export class Replica implements MembershipFilter {
     this.#lastRefusal = undefined
   }
 
+  /** The next snapshot asks for buffers anew. */
+  #leaveHome(): void {
+    this.#moveTo?.buffers.release()
+    this.#moveTo = undefined
+    this.#buffers?.release()
+    this.#buffers = undefined
+    this.#home = undefined
+  }
+
   #giveUp(build: StateBuild): void {
+    build.abandon()
     if (this.#build === build) this.#build = undefined
   }
 
   #forget(incarnation: number): void {
+    const wasMoving = this.#moveTo !== undefined || this.#build?.kind === 'move'
     this.#incarnation = incarnation
     this.#state = undefined
-    this.#build = undefined
+    if (this.#build !== undefined) this.#giveUp(this.#build)
+    if (wasMoving) this.#leaveHome()
+    else this.#buffers?.hide()
     this.#snapshot = undefined
     this.#newest = undefined
     this.#isDisputed = false
@@ -283,6 +350,14 @@ export class Replica implements MembershipFilter {
   #refuse(refusal: Refusal): Refusal {
     this.#lastRefusal = refusal
     return refusal
+  }
+
+  get #canMove(): boolean {
+    return (
+      this.#moveTo !== undefined &&
+      this.#state !== undefined &&
+      sameGeometry(this.#moveTo.geometry, this.#state.geometry)
+    )
   }
 
   get #needsSnapshot(): boolean {

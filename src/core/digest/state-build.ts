@@ -1,20 +1,18 @@
-import type { BitArray } from '../filter/bit-array.ts'
 import { BitChecksum } from '../filter/bit-checksum.ts'
 import type { CodedPositions, DeltaMessage, SnapshotMessage, TurnoverMessage } from './digest-message.ts'
-import type { DoubleBuffer } from './double-buffer.ts'
 import { GapDecoder } from './gap-code.ts'
 import { RansDecoder } from './rans-code.ts'
+import { copyWords, type ReplicaBits, type ReplicaBuffers } from './replica-bits.ts'
 import type { StateHead } from './state-head.ts'
 
 const SLICE_POSITIONS = 1024
 // Words copied or zeroed, raw words proved, and coded words read and proved, in the time that one position takes.
-const WORDS_PER_STEP = 32
 const RAW_WORDS_PER_STEP = 1 / 4
 const CODED_WORDS_PER_STEP = 1 / 6
 
 /** The way from one proved state to the next, a slice at a time. Nothing a reader sees is wrong at any time. */
 export interface StateBuild {
-  readonly kind: 'delta' | 'turnover' | 'snapshot'
+  readonly kind: 'delta' | 'turnover' | 'snapshot' | 'move'
   readonly target: StateHead
   /** 'unproved': what came out is not what `target` says; it is given up. */
   readonly status: 'more' | 'proved' | 'unproved'
@@ -26,7 +24,9 @@ export interface StateBuild {
    */
   work(maxSteps: number): void
   /** Once proved: makes the target's bits the active ones, and returns the buffers they are in. */
-  commit(): DoubleBuffer
+  commit(): ReplicaBuffers
+  /** It is given up: what it was building in is free again. */
+  abandon(): void
 }
 
 /** What the bits at hand amount to, kept while they change. */
@@ -49,9 +49,9 @@ class RunningProof {
     this.#setBitCount--
   }
 
-  words(bits: BitArray, fromWord: number, toWord: number): void {
-    bits.pushSet(this.#checksum, fromWord, toWord)
-    this.#setBitCount += bits.countSet(fromWord, toWord)
+  /** The bits of a word that had been 0. */
+  word(wordIndex: number, value: number): void {
+    for (let rest = value; rest !== 0; rest &= rest - 1) this.rose(wordIndex * 32 + 31 - Math.clz32(rest & -rest))
   }
 
   proves(state: StateHead): boolean {
@@ -153,9 +153,9 @@ function eachWord(wordCount: number, wordsPerStep: number, act: (fromWord: numbe
 /** Proves a delta against the active bits, and only then raises them: a bit once set cannot be taken back. */
 export class DeltaMerge extends PhasedBuild implements StateBuild {
   readonly kind = 'delta'
-  readonly #buffers: DoubleBuffer
+  readonly #buffers: ReplicaBuffers
 
-  constructor(buffers: DoubleBuffer, held: StateHead, delta: DeltaMessage) {
+  constructor(buffers: ReplicaBuffers, held: StateHead, delta: DeltaMessage) {
     super(delta.state)
     this.#buffers = buffers
     const bits = buffers.active
@@ -169,90 +169,123 @@ export class DeltaMerge extends PhasedBuild implements StateBuild {
     )
   }
 
-  commit(): DoubleBuffer {
+  commit(): ReplicaBuffers {
     return this.#buffers
+  }
+
+  abandon(): void {}
+}
+
+/** Builds a state in room of its own, which takes the place of the active one when it is proved. */
+abstract class IdleBuild extends PhasedBuild {
+  protected readonly buffers: ReplicaBuffers
+  readonly #isFresh: boolean
+  #bits: ReplicaBits | undefined
+
+  /** @param isFresh nobody looks at `buffers` yet, so the state is built in its active room */
+  constructor(target: StateHead, buffers: ReplicaBuffers, isFresh: boolean) {
+    super(target)
+    this.buffers = buffers
+    this.#isFresh = isFresh
+    this.phases.push(() => ((this.#bits = isFresh ? buffers.active : buffers.idle()) === undefined ? 0 : 'done'))
+  }
+
+  /** Once the first phase is done. */
+  protected get bits(): ReplicaBits {
+    return this.#bits!
+  }
+
+  /** At most so many words for a step, less where they are slow to write. */
+  protected eachWord(wordsPerStep: number, act: (fromWord: number, toWord: number) => void): Phase {
+    return eachWord(this.buffers.bitCount / 32, Math.min(wordsPerStep, this.buffers.wordsPerStep), act)
+  }
+
+  commit(): ReplicaBuffers {
+    if (this.#isFresh) this.buffers.show()
+    else this.buffers.swap(this.bits)
+    return this.buffers
+  }
+
+  abandon(): void {
+    if (this.#isFresh) this.buffers.release()
+    else if (this.#bits !== undefined) this.buffers.discard(this.#bits)
   }
 }
 
-/** Builds the next generation in an idle buffer: a copy of the bits held, changed. Those must stay until it is done. */
-export class TurnoverBuild extends PhasedBuild implements StateBuild {
+/** The next generation: a copy of the bits held, changed. Those must stay until it is done. */
+export class TurnoverBuild extends IdleBuild implements StateBuild {
   readonly kind = 'turnover'
-  readonly #buffers: DoubleBuffer
-  #bits: BitArray | undefined
 
-  constructor(buffers: DoubleBuffer, held: StateHead, turnover: TurnoverMessage) {
-    super(turnover.state)
-    this.#buffers = buffers
+  constructor(buffers: ReplicaBuffers, held: StateHead, turnover: TurnoverMessage) {
+    super(turnover.state, buffers, false)
     const source = buffers.active
     const proof = new RunningProof(held)
     this.phases.push(
-      () => ((this.#bits = buffers.idle()) === undefined ? 0 : 'done'),
-      eachWord(source.words.length, WORDS_PER_STEP, (from, to) => this.#bits!.copyFrom(source, from, to)),
+      this.eachWord(buffers.wordsPerStep, (from, to) => copyWords(source, this.bits, from, to)),
       eachPosition(turnover.setBits, source.bitCount, (position) => {
-        if (this.#bits!.set(position)) proof.rose(position)
+        if (this.bits.set(position)) proof.rose(position)
       }),
       eachPosition(turnover.clearBits, source.bitCount, (position) => {
-        if (this.#bits!.clear(position)) proof.fell(position)
+        if (this.bits.clear(position)) proof.fell(position)
       }),
       this.proofOf(proof),
     )
   }
-
-  commit(): DoubleBuffer {
-    this.#buffers.swap(this.#bits!)
-    return this.#buffers
-  }
 }
 
-/** Builds a whole state, in an idle buffer or, where there are none of its size, in new ones. */
-export class SnapshotBuild extends PhasedBuild implements StateBuild {
+/** A whole state. */
+export class SnapshotBuild extends IdleBuild implements StateBuild {
   readonly kind = 'snapshot'
-  readonly #buffers: DoubleBuffer
-  readonly #isFresh: boolean
-  #bits: BitArray | undefined
 
-  /** @param isFresh nobody reads `buffers` yet, so the state is built in its active one */
-  constructor(buffers: DoubleBuffer, isFresh: boolean, snapshot: SnapshotMessage) {
-    super(snapshot.state)
-    this.#buffers = buffers
-    this.#isFresh = isFresh
+  constructor(buffers: ReplicaBuffers, isFresh: boolean, snapshot: SnapshotMessage) {
+    super(snapshot.state, buffers, isFresh)
     const { bitCount } = buffers
     const { bytes, state } = snapshot
-    const wordCount = bitCount / 32
     const proof = new RunningProof(undefined)
-    this.phases.push(() => ((this.#bits = isFresh ? buffers.active : buffers.idle()) === undefined ? 0 : 'done'))
+    const put = (wordIndex: number, value: number): void => {
+      this.bits.setWord(wordIndex, value)
+      proof.word(wordIndex, value)
+    }
     if (snapshot.coding === 'gaps') {
       this.phases.push(
-        eachWord(wordCount, WORDS_PER_STEP, (from, to) => this.#bits!.words.fill(0, from, to)),
+        this.eachWord(buffers.wordsPerStep, (from, to) => {
+          for (let i = from; i < to; i++) this.bits.setWord(i, 0)
+        }),
         eachPosition({ count: state.setBitCount, bytes }, bitCount, (position) => {
-          if (this.#bits!.set(position)) proof.rose(position)
+          if (this.bits.set(position)) proof.rose(position)
         }),
       )
     } else if (snapshot.coding === 'coded') {
       let decoder: RansDecoder | undefined
       const slice = new Uint8Array(SLICE_POSITIONS)
       this.phases.push(
-        eachWord(wordCount, CODED_WORDS_PER_STEP, (from, to) => {
-          decoder ??= new RansDecoder(bytes, wordCount * 4)
+        this.eachWord(CODED_WORDS_PER_STEP, (from, to) => {
+          decoder ??= new RansDecoder(bytes, bitCount / 8)
           decoder.next(slice, (to - from) * 4)
-          for (let i = from; i < to; i++) this.#bits!.words[i] = rawWord(slice, (i - from) * 4)
-          proof.words(this.#bits!, from, to)
+          for (let i = from; i < to; i++) put(i, rawWord(slice, (i - from) * 4))
         }),
       )
     } else {
       this.phases.push(
-        eachWord(wordCount, RAW_WORDS_PER_STEP, (from, to) => {
-          for (let i = from; i < to; i++) this.#bits!.words[i] = rawWord(bytes, i * 4)
-          proof.words(this.#bits!, from, to)
+        this.eachWord(RAW_WORDS_PER_STEP, (from, to) => {
+          for (let i = from; i < to; i++) put(i, rawWord(bytes, i * 4))
         }),
       )
     }
     this.phases.push(this.proofOf(proof))
   }
+}
 
-  commit(): DoubleBuffer {
-    if (!this.#isFresh) this.#buffers.swap(this.#bits!)
-    return this.#buffers
+/** The state held, copied to another home. It must stay as it is until then. */
+export class MoveBuild extends IdleBuild implements StateBuild {
+  readonly kind = 'move'
+
+  constructor(from: ReplicaBuffers, to: ReplicaBuffers, held: StateHead) {
+    super(held, to, true)
+    const source = from.active
+    this.phases.push(
+      this.eachWord(from.wordsPerStep, (fromWord, toWord) => copyWords(source, this.bits, fromWord, toWord)),
+    )
   }
 }
 

@@ -38,6 +38,14 @@ export class BitArray {
     return (word & mask) !== 0
   }
 
+  word(wordIndex: number): number {
+    return this.words[wordIndex]!
+  }
+
+  setWord(wordIndex: number, value: number): void {
+    this.words[wordIndex] = value
+  }
+
   /** Set bits in words `fromWord` to `toWord`, the latter not included. */
   countSet(fromWord = 0, toWord = this.words.length): number {
     let count = 0

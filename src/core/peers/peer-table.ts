@@ -5,8 +5,8 @@ import { newGuessCounts, type GuessCounts } from './guess-counts.ts'
 import type { Peer } from './peer.ts'
 import { PeerHealth } from './peer-health.ts'
 
-/** A lookup tests every peer's digest one after another, and each holds two bit arrays: a cluster, not a network. */
-export const MAX_PEERS = 64
+/** Each of them costs the memory of its digest. */
+export const MAX_PEERS = 1_024
 
 /** What we know of one peer. */
 export interface PeerState {
@@ -45,7 +45,9 @@ export class PeerTable {
       peer,
       health: new PeerHealth(),
       guesses: newGuessCounts(),
-      digest: new FollowedDigest(this.#maxBitCount, this.#heartbeatMs),
+      digest: new FollowedDigest(this.#maxBitCount, this.#heartbeatMs, (head) =>
+        this.#replicas.buffersFor(index, head),
+      ),
       latencyMs: 0,
       isConnected: true,
     }

@@ -1,5 +1,6 @@
 import { decodeDigestMessage, encodeWant } from '../digest/digest-codec.ts'
 import type { DigestMessage } from '../digest/digest-message.ts'
+import type { ReplicaBuffers } from '../digest/replica-bits.ts'
 import { Replica, type Merge, type Refusal } from '../digest/replica.ts'
 import type { StateHead } from '../digest/state-head.ts'
 import { MalformedMessageError } from './malformed-message-error.ts'
@@ -39,11 +40,12 @@ export class FollowedDigest {
   /**
    * @param maxBitCount a digest with more bits is refused before anything is allocated for it
    * @param heartbeatMs a replica not proved for three of these is not consulted
+   * @param makeBuffers where its states lie; arrays of its own when not given
    */
-  constructor(maxBitCount: number, heartbeatMs: number) {
+  constructor(maxBitCount: number, heartbeatMs: number, makeBuffers?: (state: StateHead) => ReplicaBuffers) {
     this.#maxBitCount = maxBitCount
     this.#staleAfterMs = 3 * heartbeatMs
-    this.replica = new Replica({ maxBitCount })
+    this.replica = new Replica({ maxBitCount, ...(makeBuffers && { makeBuffers }) })
   }
 
   /** The proved state; undefined before the first. */
@@ -81,6 +83,11 @@ export class FollowedDigest {
     const merge = this.replica.receive(message)
     if (merge === 'applied' || merge === 'proved') this.#proved(nowMs)
     return { kind: message.kind, merge, lacks: this.replica.lacks, refused: REFUSED[merge as Refusal] }
+  }
+
+  /** Whether `work` has something to do. */
+  get hasWork(): boolean {
+    return this.replica.hasWork
   }
 
   /** One slice of what is being built. True while there is more to do. */

@@ -21,7 +21,7 @@ import { BitArray } from '../../../src/core/filter/bit-array.ts'
 import { geometryFor } from '../../../src/core/filter/filter-geometry.ts'
 import { MalformedMessageError } from '../../../src/core/protocol/malformed-message-error.ts'
 import { randomPositions, seededRandom } from '../filter/test-keys.ts'
-import { bitsAt, decoded, finish, limits, stateOf } from './test-publisher.ts'
+import { bitsAt, bitsOf, decoded, finish, limits, stateOf } from './test-publisher.ts'
 
 const geometry = { ...geometryFor(1), bitCount: 1024 }
 const name: DigestName = { incarnation: 1_760_000_000_123, generation: 3, sequence: 9 }
@@ -190,7 +190,8 @@ describe('a frame from outside', () => {
           replica.receive(known)
           finish(replica)
         }
-        const { state: held, bits } = replica
+        const held = replica.state
+        const bits = bitsOf(replica)
         if (held === undefined || bits === undefined) return
         expect(stateOf(held.name, held.geometry, bits)).toMatchObject({
           setBitCount: held.setBitCount,

@@ -5,7 +5,7 @@ import { Replica } from '../../../src/core/digest/replica.ts'
 import { geometryFor } from '../../../src/core/filter/filter-geometry.ts'
 import { MalformedMessageError } from '../../../src/core/protocol/malformed-message-error.ts'
 import { keyOf, seededRandom } from '../filter/test-keys.ts'
-import { TestPublisher, decoded, finish, limits } from './test-publisher.ts'
+import { TestPublisher, bitsOf, decoded, finish, limits } from './test-publisher.ts'
 
 function joined(chunks: readonly Uint8Array[]): Uint8Array {
   return Uint8Array.from(chunks.flatMap((chunk) => [...chunk]))
@@ -84,7 +84,7 @@ describe('a digest that arrives in several reads', () => {
     expect(replica.state).toBeUndefined()
     expect(urls.some((url) => replica.mayContain(keyOf(url)))).toBe(false)
     finish(replica)
-    expect(replica.bits?.equals(publisher.summary.published)).toBe(true)
+    expect(bitsOf(replica)?.equals(publisher.summary.published)).toBe(true)
     expect(urls.every((url) => replica.mayContain(keyOf(url)))).toBe(true)
   })
 })

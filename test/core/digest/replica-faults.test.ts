@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { Replica } from '../../../src/core/digest/replica.ts'
 import { geometryFor, type FilterGeometry } from '../../../src/core/filter/filter-geometry.ts'
 import { keyOf } from '../filter/test-keys.ts'
-import { TestPublisher, decoded, finish, limits } from './test-publisher.ts'
+import { TestPublisher, bitsOf, decoded, finish, limits } from './test-publisher.ts'
 
 const geometry: FilterGeometry = { ...geometryFor(1), bitCount: 512 }
 
@@ -64,14 +64,16 @@ class FaultyWorld {
 
   /** Of a claimed state every bit is right, unless a delta already proved is being raised: then none is lost. */
   get isRight(): boolean {
-    const { name, bits } = this.replica
+    const { name } = this.replica
+    const bits = bitsOf(this.replica)
     if (name === undefined || bits === undefined) return this.replica.state === undefined
     const publisher = this.lives[name.incarnation - 1]!
     return this.replica.work(0) ? publisher.rising(name, bits) : publisher.published(name, bits)
   }
 
   get isExact(): boolean {
-    const { name, bits } = this.replica
+    const { name } = this.replica
+    const bits = bitsOf(this.replica)
     return name !== undefined && bits !== undefined && this.publisher.published(name, bits)
   }
 }

@@ -10,9 +10,10 @@ import { DoubleBuffer } from '../../../src/core/digest/double-buffer.ts'
 import { Replica } from '../../../src/core/digest/replica.ts'
 import { encodeSnapshot } from '../../../src/core/digest/snapshot-encoder.ts'
 import { BitArray } from '../../../src/core/filter/bit-array.ts'
+import type { StateHead } from '../../../src/core/digest/state-head.ts'
 import { geometryFor, type FilterGeometry } from '../../../src/core/filter/filter-geometry.ts'
 import { keyOf, randomPositions, seededRandom } from '../filter/test-keys.ts'
-import { TestPublisher, bitsAt, decoded, finish, limits, stateOf } from './test-publisher.ts'
+import { TestPublisher, bitsAt, bitsOf, decoded, finish, limits, stateOf } from './test-publisher.ts'
 
 const geometry: FilterGeometry = geometryFor(64)
 
@@ -28,7 +29,7 @@ function following(publisher: TestPublisher): Replica {
 }
 
 function isExact(replica: Replica, publisher: TestPublisher): boolean {
-  return replica.name !== undefined && replica.bits !== undefined && publisher.published(replica.name, replica.bits)
+  return replica.name !== undefined && replica.bits !== undefined && publisher.published(replica.name, bitsOf(replica)!)
 }
 
 describe('a replica', () => {
@@ -147,7 +148,7 @@ describe('a replica', () => {
     }
     replica.receive(decoded(encodeSnapshot(honest, bits)))
     finish(replica)
-    expect(replica.bits?.equals(bits)).toBe(true)
+    expect(bitsOf(replica)?.equals(bits)).toBe(true)
   })
 
   // PROTOCOL rule 8
@@ -360,7 +361,8 @@ describe('while a state is being built', () => {
   test('a suspended reader sees its old state unchanged, across generations', () => {
     const control = new Int32Array(DoubleBuffer.controlWords(1))
     let shared: DoubleBuffer | undefined
-    const makeBuffers = (bitCount: number): DoubleBuffer => (shared = new DoubleBuffer(bitCount, { control }))
+    const makeBuffers = ({ geometry: { bitCount } }: StateHead): DoubleBuffer =>
+      (shared = new DoubleBuffer(bitCount, { control }))
     const replica = new Replica({ ...limits, makeBuffers })
     const publisher = new TestPublisher(geometry)
     publisher.add('a', 'b').delta()
@@ -382,7 +384,7 @@ describe('while a state is being built', () => {
   test('a turnover waits while readers hold every buffer', () => {
     const control = new Int32Array(DoubleBuffer.controlWords(1))
     const buffers: DoubleBuffer[] = []
-    const makeBuffers = (bitCount: number): DoubleBuffer => {
+    const makeBuffers = ({ geometry: { bitCount } }: StateHead): DoubleBuffer => {
       buffers.push(new DoubleBuffer(bitCount, { control, poolSize: 2 }))
       return buffers.at(-1)!
     }

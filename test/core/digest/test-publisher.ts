@@ -25,6 +25,16 @@ export function finish(replica: Replica): void {
   for (let more = true; more;) more = replica.work(64)
 }
 
+/** A copy of what the replica holds; undefined where it holds nothing. */
+export function bitsOf(replica: Replica): BitArray | undefined {
+  const { bits } = replica
+  if (bits === undefined) return undefined
+  return new BitArray(
+    bits.bitCount,
+    Uint32Array.from({ length: bits.bitCount / 32 }, (_, i) => bits.word(i)),
+  )
+}
+
 export function stateOf(name: DigestName, geometry: FilterGeometry, bits: BitArray, entryCount = 0): StateHead {
   const { hi, lo } = checksumOf(bits)
   const setBitCount = bits.countSet()
@@ -46,6 +56,7 @@ export class TestPublisher {
   readonly summary: Summary
   readonly bitsByName = new Map<string, BitArray>()
   readonly steps: { from: DigestName; frame: Uint8Array }[] = []
+  readonly #held: string[] = []
   name: DigestName
 
   constructor(geometry: FilterGeometry, incarnation = 1) {
@@ -59,13 +70,23 @@ export class TestPublisher {
   }
 
   add(...urls: string[]): this {
-    for (const url of urls) this.summary.add(keyOf(url))
+    for (const url of urls) {
+      this.summary.add(keyOf(url))
+      this.#held.push(url)
+    }
     return this
   }
 
   remove(...urls: string[]): this {
-    for (const url of urls) this.summary.remove(keyOf(url))
+    for (const url of urls) {
+      this.summary.remove(keyOf(url))
+      this.#held.splice(this.#held.indexOf(url), 1)
+    }
     return this
+  }
+
+  removeIfAdded(url: string): this {
+    return this.#held.includes(url) ? this.remove(url) : this
   }
 
   delta(): Uint8Array {

@@ -5,6 +5,7 @@ import { cacheKey, type CacheKey } from '../../../src/core/http/cache-key.ts'
 import { isConsulted } from '../../../src/core/peers/peer-table.ts'
 import { SummaryCacheProtocol } from '../../../src/core/protocol/summary-cache-protocol.ts'
 import { UPDATE_PROFILES } from '../../../src/core/protocol/update-policy.ts'
+import { bitsOf } from '../digest/test-publisher.ts'
 
 const HEARTBEAT_MS = 5_000
 
@@ -46,7 +47,7 @@ function keys(from: number, to: number): CacheKey[] {
 function expectExact(publisher: SummaryCacheProtocol, follower: SummaryCacheProtocol): void {
   const { replica } = follower.peers.at(0)!.digest
   expect(replica.name).toEqual(publisher.publisher.name)
-  expect(replica.bits!.words).toEqual(publisher.publisher.summary.published.words)
+  expect(bitsOf(replica)!.words).toEqual(publisher.publisher.summary.published.words)
 }
 
 describe('rule 1: a replica equals, bit for bit, what was published under its name', () => {
@@ -92,7 +93,7 @@ describe('rule 1: a replica equals, bit for bit, what was published under its na
             expectExact(publisher, follower)
           }
           if (replica.name !== undefined)
-            expect(replica.bits!.words).toEqual(published.get(JSON.stringify(replica.name)))
+            expect(bitsOf(replica)!.words).toEqual(published.get(JSON.stringify(replica.name)))
         }
         catchUp(publisher, follower, nowMs)
         expectExact(publisher, follower)
