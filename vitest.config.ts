@@ -14,6 +14,10 @@ const chromium = process.env['CHROMIUM_PATH'] ?? '/usr/bin/chromium'
 // What the Dockerfile starts from.
 const BASE_IMAGE = 'node:26-bookworm-slim'
 
+function runs(command: string, ...args: string[]): boolean {
+  return spawnSync(command, args, { stdio: 'ignore', timeout: 15_000 }).status === 0
+}
+
 function docker(timeoutMs: number, ...args: string[]): boolean {
   return spawnSync('docker', args, { stdio: 'ignore', timeout: timeoutMs }).status === 0
 }
@@ -52,8 +56,7 @@ const projects: TestProjectConfiguration[] = [
     test: {
       name: 'unit',
       include: ['test/**/*.test.ts'],
-      exclude: ['test/browser/**', 'test/container/**'],
-      benchmark: { include: ['test/bench/**/*.bench.ts'] },
+      exclude: ['test/browser/**', 'test/container/**', 'test/python/**'],
       sequence: { groupOrder: 0 },
     },
   },
@@ -61,11 +64,13 @@ const projects: TestProjectConfiguration[] = [
     test: {
       name: 'browser',
       include: ['test/browser/**/*.test.ts'],
-      benchmark: { include: [] },
       testTimeout: 30_000,
       hookTimeout: 30_000,
       sequence: { groupOrder: 1 },
     },
+  }),
+  ...whereItRuns(runs('python3', '--version'), 'no python3 on the PATH: test/python is left out', {
+    test: { name: 'python', include: ['test/python/**/*.test.ts'], sequence: { groupOrder: 0 } },
   }),
   ...whereItRuns(noContainers === undefined, `${noContainers}: test/container is left out`, {
     test: {
@@ -73,7 +78,6 @@ const projects: TestProjectConfiguration[] = [
       include: ['test/container/**/*.test.ts'],
       // The tests remove what they start; the reaper is an image more to pull.
       env: { TESTCONTAINERS_RYUK_DISABLED: process.env['TESTCONTAINERS_RYUK_DISABLED'] ?? 'true' },
-      benchmark: { include: [] },
       // Building the image takes a minute where no layer is cached.
       testTimeout: 120_000,
       hookTimeout: 300_000,
@@ -81,6 +85,20 @@ const projects: TestProjectConfiguration[] = [
       sequence: { groupOrder: 2 },
     },
   }),
+]
+
+// What takes minutes: only when it is asked for.
+const soak: TestProjectConfiguration[] = [
+  {
+    test: {
+      name: 'soak',
+      include: ['test/soak/**/*.soak.ts'],
+      testTimeout: 3_600_000,
+      fileParallelism: false,
+      // Hot loops run several times faster as Node loads them.
+      experimental: { viteModuleRunner: false },
+    },
+  },
 ]
 
 if (missing.length > 0) {
@@ -91,7 +109,7 @@ if (missing.length > 0) {
 
 export default defineConfig({
   test: {
-    projects,
+    projects: process.env['SUMMARY_CACHE_SOAK'] === '1' ? soak : projects,
     allowOnly: false,
     reporters: [
       'default',

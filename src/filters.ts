@@ -36,6 +36,7 @@ export {
   type UnitingFilter,
 } from './core/filter/membership-filter.ts'
 export { MalformedFilterError } from './core/filter/filter-format.ts'
+export { FilterMemory } from './core/filter/wasm/filter-memory.ts'
 export { BitArray } from './core/filter/bit-array.ts'
 export { BloomFilter } from './core/filter/bloom-filter.ts'
 export { CountingBloomFilter } from './core/filter/counting-bloom-filter.ts'

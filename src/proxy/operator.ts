@@ -198,7 +198,7 @@ export class Operator implements ProxyControl {
     probePositions(key, geometry, probes)
     return {
       url: key.url,
-      key: [key.h0, key.h1, key.h2, key.h3].map((word) => word.toString(16).padStart(8, '0')).join(''),
+      key: [key.h0, key.h1, key.h2, key.h3].map((word) => (word >>> 0).toString(16).padStart(8, '0')).join(''),
       probes: [...probes],
       directory: { held: directory.variantsOf(key).length > 0, verdict, entries: this.#entries(key) },
       peers: protocol.peers.all().map((state) => ({

@@ -72,8 +72,7 @@ function plainMemory(bitCount: number, width: number): MatrixMemory {
 /** One peer's columns. */
 export class MatrixBuffers implements ReplicaBuffers {
   readonly bitCount: number
-  // A word of a column is 32 rows, each in a cache line of its own.
-  readonly wordsPerStep = 1 / 2
+  readonly wordsPerStep: number
   readonly isSliced = true
   readonly hasWork = false
   readonly #rows: MatrixRows
@@ -87,6 +86,8 @@ export class MatrixBuffers implements ReplicaBuffers {
   /** @param changed called when it is shown or hidden */
   constructor(rows: MatrixRows, word: number, owner: number, changed: () => void) {
     this.bitCount = rows.bitCount
+    // A word of a column is 32 rows, and the first column of a matrix to be written touches all of their memory.
+    this.wordsPerStep = 1 / (1 + rows.width)
     this.#rows = rows
     this.#word = word
     this.#owner = owner

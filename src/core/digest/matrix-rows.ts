@@ -74,18 +74,31 @@ export class MatrixRows {
   match(probes: Uint32Array, probeCount: number, found: Uint32Array): boolean {
     const { rows, width } = this
     const rowMask = this.bitCount - 1
-    for (let w = 0; w < width; w++) found[w] = Atomics.load(this.#control, MASKS + w)
-    for (let i = 0; i < probeCount; i++) {
+    // The first four rows at once, so that their loads overlap: few keys are settled by less. With fewer probes the last
+    // one is made again, which changes nothing.
+    const last = Math.min(3, probeCount - 1)
+    const row0 = (probes[0]! & rowMask) * width
+    const row1 = (probes[Math.min(1, last)]! & rowMask) * width
+    const row2 = (probes[Math.min(2, last)]! & rowMask) * width
+    const row3 = (probes[last]! & rowMask) * width
+    let any = 0
+    for (let w = 0; w < width; w++) {
+      // Of each word the mask before the rows: what was active then cannot be built in now.
+      const active = Atomics.load(this.#control, MASKS + w)
+      const rest = active & rows[row0 + w]! & rows[row1 + w]! & rows[row2 + w]! & rows[row3 + w]!
+      found[w] = rest
+      any |= rest
+    }
+    for (let i = 4; i < probeCount && any !== 0; i++) {
       const row = (probes[i]! & rowMask) * width
-      let any = 0
+      any = 0
       for (let w = 0; w < width; w++) {
         const rest = found[w]! & rows[row + w]!
         found[w] = rest
         any |= rest
       }
-      if (any === 0) return false
     }
-    return true
+    return any !== 0
   }
 
   /** Whose column it is, as long as it is active or its reader inside. */

@@ -10,8 +10,8 @@ import type { Replica } from './replica.ts'
 import type { StateHead } from './state-head.ts'
 
 /**
- * With 8 peers of one geometry a pass over a matrix is as quick as testing each (`npm run bench -- filters`); from 16 on it
- * takes no more memory than two arrays for each, either.
+ * For 8 peers of one geometry already a pass over a matrix is quicker than testing each (`npm run bench -- filters`); from 16
+ * on it takes no more memory than two arrays for each, either.
  */
 const SLICED_FROM = 16
 /** Of a matrix that is full, to that of the one that takes its place: each digest is moved twice at most on average. */
@@ -20,6 +20,8 @@ const GROWTH = 1.5
 const SHRINK_AT = 4
 /** A folded digest as dense as this tells little; its set bits over the matrix's size are more than its density. */
 const MAX_FOLDED_DENSITY = 0.5
+/** A digest that is larger by more is nearly empty, if its fold is sparse enough: its publisher will take a smaller one. */
+const MAX_FOLD = 16
 
 export interface ReplicaTableOptions {
   /** Peers of one geometry from which on they stand in a matrix, until they are half as many; 16 by default. */
@@ -31,6 +33,8 @@ class Family {
   readonly geometry: FilterGeometry
   readonly members = new Set<number>()
   matrix: DigestMatrix | undefined
+  /** Of its matrix, kept for members: digests folded onto it get what is left over. */
+  seats = 0
 
   constructor(geometry: FilterGeometry) {
     this.geometry = geometry
@@ -138,16 +142,12 @@ export class ReplicaTable {
   /** The largest matrix that is smaller, where its column would not be too dense. */
   #matrixToFoldOnto(geometry: FilterGeometry, setBitCount: number): DigestMatrix | undefined {
     let best: DigestMatrix | undefined
-    for (const { matrix } of this.#families) {
-      if (matrix === undefined) continue
-      const { bitCount, probeCount } = matrix.geometry
-      const fits =
-        sameHashing(matrix.geometry, geometry) &&
-        probeCount === geometry.probeCount &&
-        bitCount < geometry.bitCount &&
-        !isFull(matrix) &&
-        setBitCount <= MAX_FOLDED_DENSITY * bitCount
-      if (fits && (best === undefined || bitCount > best.geometry.bitCount)) best = matrix
+    for (const family of this.#families) {
+      const { matrix } = family
+      if (matrix === undefined || !folds(geometry, setBitCount, family.geometry)) continue
+      const keptForMembers = Math.max(0, family.seats - family.members.size)
+      const hasRoom = matrix.capacity - matrix.peerCount > keptForMembers
+      if (hasRoom && (best === undefined || family.geometry.bitCount > best.geometry.bitCount)) best = matrix
     }
     return best
   }
@@ -157,12 +157,26 @@ export class ReplicaTable {
    * @returns the room of the one for whom it is done
    */
   #slice(family: Family, newcomer: number): ReplicaBuffers {
-    family.matrix = new DigestMatrix(family.geometry, Math.ceil(GROWTH * family.members.size))
+    family.seats = Math.ceil(GROWTH * family.members.size)
+    family.matrix = new DigestMatrix(family.geometry, family.seats + this.#foldableOnto(family.geometry))
     this.#matrices.push(family.matrix)
     const room = family.matrix.addPeer(newcomer, this.#changed)
     for (const peer of family.members) if (peer !== newcomer) this.#move(family, peer)
     this.#moveFolded(family)
     return room
+  }
+
+  /** How many digests of families that have no matrix could be folded onto one of that geometry. */
+  #foldableOnto(geometry: FilterGeometry): number {
+    let count = 0
+    for (const other of this.#families) {
+      if (other.matrix !== undefined) continue
+      for (const peer of other.members) {
+        const setBitCount = this.#replicas[peer]?.state?.setBitCount
+        if (setBitCount !== undefined && folds(other.geometry, setBitCount, geometry)) count++
+      }
+    }
+    return count
   }
 
   #shrink(family: Family): void {
@@ -229,6 +243,17 @@ export class ReplicaTable {
     }
     this.#isAloneKnown = true
   }
+}
+
+/** May a digest be folded onto a matrix of that geometry? */
+function folds(digest: FilterGeometry, setBitCount: number, onto: FilterGeometry): boolean {
+  return (
+    sameHashing(digest, onto) &&
+    digest.probeCount === onto.probeCount &&
+    digest.bitCount > onto.bitCount &&
+    digest.bitCount <= MAX_FOLD * onto.bitCount &&
+    setBitCount <= MAX_FOLDED_DENSITY * onto.bitCount
+  )
 }
 
 function isFull(matrix: DigestMatrix): boolean {

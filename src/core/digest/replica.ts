@@ -49,6 +49,7 @@ export class Replica implements MembershipFilter {
   readonly #maxBitCount: number
   readonly #makeBuffers: (state: StateHead) => ReplicaBuffers
   readonly #waiting: WaitingChanges
+  readonly #probes = new Uint32Array(MAX_PROBE_COUNT)
   #buffers: ReplicaBuffers | undefined
   /** What `#buffers` are for. */
   #home: FilterGeometry | undefined
@@ -107,9 +108,8 @@ export class Replica implements MembershipFilter {
   }
 
   mayContain(key: KeyHash): boolean {
-    const probes = new Uint32Array(MAX_PROBE_COUNT)
-    probeSequence(key, MAX_PROBE_COUNT, probes)
-    return this.claims(probes)
+    probeSequence(key, MAX_PROBE_COUNT, this.#probes)
+    return this.claims(this.#probes)
   }
 
   /** @param probes of `probeSequence`, as many as any geometry has */

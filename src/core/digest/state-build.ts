@@ -182,12 +182,12 @@ abstract class IdleBuild extends PhasedBuild {
   readonly #isFresh: boolean
   #bits: ReplicaBits | undefined
 
-  /** @param isFresh nobody looks at `buffers` yet, so the state is built in its active room */
+  /** @param isFresh nobody looks at `buffers` yet: they are given back if the build is given up */
   constructor(target: StateHead, buffers: ReplicaBuffers, isFresh: boolean) {
     super(target)
     this.buffers = buffers
     this.#isFresh = isFresh
-    this.phases.push(() => ((this.#bits = isFresh ? buffers.active : buffers.idle()) === undefined ? 0 : 'done'))
+    this.phases.push(() => ((this.#bits = buffers.idle()) === undefined ? 0 : 'done'))
   }
 
   /** Once the first phase is done. */
@@ -201,8 +201,7 @@ abstract class IdleBuild extends PhasedBuild {
   }
 
   commit(): ReplicaBuffers {
-    if (this.#isFresh) this.buffers.show()
-    else this.buffers.swap(this.bits)
+    this.buffers.swap(this.bits)
     return this.buffers
   }
 

@@ -1,3 +1,4 @@
+import type { BulkBits } from './bulk-bits.ts'
 import type { PositionSink } from './position-list.ts'
 
 /** Bits over 32-bit words: bit i is bit i & 31 of word i >>> 5. Bits beyond `bitCount` in the last word stay 0. */
@@ -6,13 +7,19 @@ export class BitArray {
   /** The memory itself; may lie in a SharedArrayBuffer. */
   readonly words: Uint32Array
 
-  /** @param words taken as they are; a new, empty array when not given */
-  constructor(bitCount: number, words: Uint32Array = new Uint32Array(Math.ceil(bitCount / 32))) {
+  readonly #bulk: BulkBits | undefined
+
+  /**
+   * @param words taken as they are; a new, empty array when not given
+   * @param bulk in whose memory the words lie
+   */
+  constructor(bitCount: number, words: Uint32Array = new Uint32Array(Math.ceil(bitCount / 32)), bulk?: BulkBits) {
     if (words.length !== Math.ceil(bitCount / 32)) {
       throw new RangeError(`${bitCount} bits do not fill ${words.length} words`)
     }
     this.bitCount = bitCount
     this.words = words
+    this.#bulk = bulk
   }
 
   /** Not checked: an index beyond the array reads as 0. */
@@ -48,6 +55,7 @@ export class BitArray {
 
   /** Set bits in words `fromWord` to `toWord`, the latter not included. */
   countSet(fromWord = 0, toWord = this.words.length): number {
+    if (this.#bulk !== undefined) return this.#bulk.countSet(this.words.subarray(fromWord, toWord))
     let count = 0
     for (let i = fromWord; i < toWord; i++) {
       let v = this.words[i]!
@@ -72,12 +80,14 @@ export class BitArray {
 
   orFrom(other: BitArray): void {
     this.#checkSize(other)
-    for (let i = 0; i < this.words.length; i++) this.words[i]! |= other.words[i]!
+    if (this.#bulk?.holds(other.words) === true) this.#bulk.or(this.words, other.words)
+    else for (let i = 0; i < this.words.length; i++) this.words[i]! |= other.words[i]!
   }
 
   andFrom(other: BitArray): void {
     this.#checkSize(other)
-    for (let i = 0; i < this.words.length; i++) this.words[i]! &= other.words[i]!
+    if (this.#bulk?.holds(other.words) === true) this.#bulk.and(this.words, other.words)
+    else for (let i = 0; i < this.words.length; i++) this.words[i]! &= other.words[i]!
   }
 
   equals(other: BitArray): boolean {

@@ -24,8 +24,9 @@ export interface BlockedBloomSize {
  * than the plain one, since some blocks get more keys than others (Putze, Sanders, Singler: Cache-, Hash- and
  * Space-Efficient Bloom Filters, 2007).
  *
- * A key's block is floor(h0 blocks / 2^32). Its positions in there are bits 23-31, 14-22 and 5-13 of h1, then of h2,
- * of h3, and of fmix32(h1 + g 0x9e3779b9 mod 2^32) for g = 3, 4, 5.
+ * A key's block is floor(h0 blocks / 2^32). Its positions in there are bits 23-31, 14-22 and 5-13 of h1, then of
+ * fmix32(h2 + c), fmix32(h3 + 2 c) and fmix32(h1 + g c) for g = 3, 4, 5, with c = 0x9e3779b9 and sums modulo 2^32. Mixed,
+ * since MurmurHash3 gives a key of 4 bytes or less three equal words, h1 to h3, and probes would be made twice.
  *
  * As bytes: parameters blocks, k, the number of set bits; the body as a Bloom filter's.
  */
@@ -258,5 +259,7 @@ function sizeProblem(size: BlockedBloomSize): string | undefined {
 }
 
 function wordOfGroup(key: KeyHash, group: number): number {
-  return group === 0 ? key.h1 : group === 1 ? key.h2 : group === 2 ? key.h3 : mix32((key.h1 + group * 0x9e3779b9) | 0)
+  if (group === 0) return key.h1
+  const word = group === 1 ? key.h2 : group === 2 ? key.h3 : key.h1
+  return mix32((word + Math.imul(group, 0x9e3779b9)) | 0)
 }

@@ -3,9 +3,10 @@ import { MalformedFilterError, bytesOfWords, encodeFilter, wordsOfBody, type Fil
 import { MAX_PROBE_COUNT, geometryProblem, sameGeometry, type FilterGeometry } from './filter-geometry.ts'
 import { bloomSizeFor, entriesFromFill, expectedFalseHitRate, falseHitRateAtFill } from './filter-sizing.ts'
 import { MD5 } from './hash-schemes.ts'
+import type { KeyHashList } from './key-hash-list.ts'
 import type { KeyHash, KeyHashing } from './key-hash.ts'
 import type { FoldingFilter, GrowingFilter, IntersectingFilter, UnitingFilter } from './membership-filter.ts'
-import { bitsClaim, isPowerOfTwo, probePositions } from './probing.ts'
+import { bitsClaim, isPowerOfTwo, setBitsOf } from './probing.ts'
 
 /**
  * Bloom's filter (1970): m bits, of which each key sets k.
@@ -17,6 +18,7 @@ export class BloomFilter implements GrowingFilter, UnitingFilter, IntersectingFi
   readonly geometry: FilterGeometry
   readonly bits: BitArray
   readonly #positions = new Uint32Array(MAX_PROBE_COUNT)
+  readonly #hash = { h0: 0, h1: 0, h2: 0, h3: 0 }
   #setBitCount = 0
   #entryCount = 0
 
@@ -101,10 +103,32 @@ export class BloomFilter implements GrowingFilter, UnitingFilter, IntersectingFi
   }
 
   add(key: KeyHash): void {
-    const positions = this.#positions
-    probePositions(key, this.geometry, positions)
-    for (let i = 0; i < this.geometry.probeCount; i++) if (this.bits.set(positions[i]!)) this.#setBitCount++
+    this.#setBitCount += setBitsOf(this.bits, this.geometry, key, this.#positions)
     this.#entryCount++
+  }
+
+  /**
+   * Looks many keys up. Where the filter is larger than the caches this is quicker than one by one: the loads for the next
+   * key begin while those for the last one are on their way.
+   *
+   * @param out gets 1 for each key that may be contained and 0 for the others; as long as `keys` at least
+   * @returns how many may be
+   */
+  mayContainEach(keys: KeyHashList, out: Uint8Array): number {
+    const { words } = keys
+    const hash = this.#hash
+    // Signed: larger numbers would not stay integers in an object.
+    let count = 0
+    for (let i = 0, at = 0; i < keys.length; i++, at += 4) {
+      hash.h0 = words[at]! | 0
+      hash.h1 = words[at + 1]! | 0
+      hash.h2 = words[at + 2]! | 0
+      hash.h3 = words[at + 3]! | 0
+      const claimed = bitsClaim(this.bits, this.geometry, hash) ? 1 : 0
+      out[i] = claimed
+      count += claimed
+    }
+    return count
   }
 
   unionWith(other: BloomFilter): void {

@@ -1,5 +1,6 @@
 import { MalformedFilterError, bytesOfWords, encodeFilter, wordsOfBody, type FilterRecord } from './filter-format.ts'
 import { checkDemand } from './filter-sizing.ts'
+import type { KeyHashList } from './key-hash-list.ts'
 import type { KeyHash, KeyHashing } from './key-hash.ts'
 import { FilterFullError, KeyNotHeldError, type ForgettingFilter } from './membership-filter.ts'
 import { mix32 } from './murmur3.ts'
@@ -16,6 +17,8 @@ const MAX_SIZE_BITS = 2 ** 32
 /** As in the paper. */
 const MAX_RELOCATIONS = 500
 const EMPTY = 0
+const MAX_ATTEMPTS = 10
+const ATTEMPT_GROWTH = 1.05
 
 export interface CuckooSize {
   readonly bucketCount: number
@@ -59,7 +62,27 @@ export class CuckooFilter implements ForgettingFilter {
     this.#slots = new SlotArray(size.bucketCount * SLOTS_PER_BUCKET, size.fingerprintBits)
   }
 
-  /** The smallest that holds so many keys at that false hit rate. */
+  /**
+   * Of these keys. Small filters of short fingerprints now and then find no place for the last ones: then it begins anew
+   * with a few more buckets.
+   * @throws {FilterFullError} a key is there more than eight times, which no size can hold
+   */
+  static build(keys: KeyHashList, falseHitRate: number, hashing: KeyHashing): CuckooFilter {
+    const { fingerprintBits, bucketCount: leastBuckets } = cuckooSizeFor(keys.length, falseHitRate)
+    let bucketCount = leastBuckets
+    for (let attempt = 1; ; attempt++) {
+      const filter = new CuckooFilter({ bucketCount, fingerprintBits }, hashing)
+      try {
+        for (let i = 0; i < keys.length; i++) filter.add(keys.at(i))
+        return filter
+      } catch (error) {
+        if (!(error instanceof FilterFullError) || attempt === MAX_ATTEMPTS) throw error
+        bucketCount = Math.ceil(bucketCount * ATTEMPT_GROWTH)
+      }
+    }
+  }
+
+  /** The smallest that so many keys fit into at that false hit rate, though with bad luck the last ones may not. */
   static withCapacity(entryCount: number, falseHitRate: number, hashing: KeyHashing): CuckooFilter {
     return new CuckooFilter(cuckooSizeFor(entryCount, falseHitRate), hashing)
   }
@@ -115,11 +138,15 @@ export class CuckooFilter implements ForgettingFilter {
     const fingerprint = this.#fingerprintOf(key)
     const bucket = scaleTo(key.h0, this.bucketCount)
     const other = this.#otherBucket(bucket, fingerprint)
+    const chooser = this.#chooser
     const isPlaced =
       this.#replaceIn(bucket, EMPTY, fingerprint) ||
       this.#replaceIn(other, EMPTY, fingerprint) ||
       this.#relocate((this.#choose() & 1) === 0 ? bucket : other, fingerprint)
-    if (!isPlaced) throw new FilterFullError(this.#entryCount)
+    if (!isPlaced) {
+      this.#chooser = chooser
+      throw new FilterFullError(this.#entryCount)
+    }
     this.#entryCount++
   }
 

@@ -4,7 +4,7 @@ import { BloomFilter } from './bloom-filter.ts'
 import { CountingBloomFilter } from './counting-bloom-filter.ts'
 import { CuckooFilter, cuckooFalseHitRate, cuckooSizeFor } from './cuckoo-filter.ts'
 import { MalformedFilterError, decodeFilter, type FilterRecord } from './filter-format.ts'
-import { bloomSizeFor, expectedFalseHitRate } from './filter-sizing.ts'
+import { bloomSizeFor, checkDemand, expectedFalseHitRate } from './filter-sizing.ts'
 import type { KeyHashList } from './key-hash-list.ts'
 import type { KeyHashing } from './key-hash.ts'
 import type { Filter, GrowingFilter } from './membership-filter.ts'
@@ -33,6 +33,7 @@ export interface FilterKind {
    * The smallest for these keys at that rate.
    * @throws {RangeError} no filter of this kind does
    * @throws {FilterBuildError} it cannot be built of these keys
+   * @throws {FilterFullError} the same where keys are added one at a time: a cuckoo filter has little room for repeats
    */
   build(keys: KeyHashList, falseHitRate: number, hashing: KeyHashing): Filter
   /** @throws {MalformedFilterError} */
@@ -100,6 +101,7 @@ export const FILTER_KINDS: readonly FilterKind[] = [
     code: ScalableBloomFilter.KIND_CODE,
     can: { add: true, remove: false, unite: false, fold: false },
     plan(entryCount, falseHitRate) {
+      checkDemand(entryCount, falseHitRate)
       const size = scalableSliceSize(Math.max(1, entryCount), falseHitRate, 0)
       if (size === undefined) throw new RangeError(`no scalable filter does for ${entryCount} entries`)
       return {
@@ -123,7 +125,7 @@ export const FILTER_KINDS: readonly FilterKind[] = [
         parameters: `${size.bucketCount} buckets of 4 fingerprints of ${size.fingerprintBits} bits`,
       }
     },
-    build: (keys, rate, hashing) => filled(CuckooFilter.withCapacity(keys.length, rate, hashing), keys),
+    build: (keys, rate, hashing) => CuckooFilter.build(keys, rate, hashing),
     load: (record) => CuckooFilter.load(record),
   },
   {

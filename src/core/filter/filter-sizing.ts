@@ -1,5 +1,7 @@
 import { MAX_BIT_COUNT, MAX_PROBE_COUNT } from './filter-geometry.ts'
 
+const NEGLIGIBLE = 1e-200
+
 /** m and k of a Bloom filter. */
 export interface BloomSize {
   readonly bitCount: number
@@ -81,16 +83,21 @@ export function exactFalseHitRates(bitCount: number, probeCount: number, entryCo
   // shares[x]: how likely exactly x bits are set.
   const shares = new Float64Array(bitCount + 1)
   shares[0] = 1
+  const claimed = Float64Array.from(shares, (_, x) => (x / bitCount) ** probeCount)
   const rates = new Float64Array(entryCount + 1)
+  // So few bits are still set by chance. Below, shares would fade through denormal numbers, slow ones.
+  let least = 0
   for (let entries = 1; entries <= entryCount; entries++) {
     for (let i = 0; i < probeCount; i++) {
-      for (let x = bitCount; x > 0; x--) {
+      // No more bits are set than probes were made.
+      for (let x = Math.min(bitCount, (entries - 1) * probeCount + i + 1); x > least; x--) {
         shares[x] = (shares[x]! * x + shares[x - 1]! * (bitCount - x + 1)) / bitCount
       }
-      shares[0] = 0
+      shares[least]! *= least / bitCount
+      while (shares[least]! < NEGLIGIBLE) shares[least++] = 0
     }
     let rate = 0
-    for (let x = 1; x <= bitCount; x++) rate += shares[x]! * (x / bitCount) ** probeCount
+    for (let x = least; x <= bitCount; x++) rate += shares[x]! * claimed[x]!
     rates[entries] = rate
   }
   return rates

@@ -2,7 +2,10 @@ import type { KeyHash } from './key-hash.ts'
 
 const FIRST_CAPACITY = 64
 
-/** Hashes kept, 16 bytes each: what filters that cannot grow are built from. */
+/**
+ * Hashes kept, 16 bytes each: what filters that cannot grow are built from. Of an MD5 hash for more than four probes only
+ * the first 128 bits are kept.
+ */
 export class KeyHashList {
   #words: Uint32Array
   #length = 0
@@ -32,6 +35,11 @@ export class KeyHashList {
     this.#words[at + 1] = key.h1
     this.#words[at + 2] = key.h2
     this.#words[at + 3] = key.h3
+  }
+
+  /** Forgets the hashes and keeps the memory. */
+  clear(): void {
+    this.#length = 0
   }
 
   at(index: number): KeyHash {

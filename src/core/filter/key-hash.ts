@@ -1,5 +1,6 @@
 /**
- * The 128 bits that stand for a key in filters and in the directory: four unsigned 32-bit words.
+ * The 128 bits that stand for a key in filters and in the directory: four 32-bit words, as signed or as unsigned numbers.
+ * Signed ones stay integers wherever they go; larger ones are boxed when a call is not inlined.
  * Whoever finds an entry by them still compares the key itself before believing it.
  */
 export interface KeyHash {

@@ -6,7 +6,7 @@ import { sipHash128 } from './siphash.ts'
 
 /** A hash that is filled anew for each key. */
 class HashWords implements KeyHash {
-  readonly words = new Uint32Array(4)
+  readonly words = new Int32Array(4)
   next: HashWords | undefined = undefined
   get h0(): number {
     return this.words[0]!

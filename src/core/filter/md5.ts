@@ -28,7 +28,7 @@ const state = new Int32Array(4)
  * @param out four words of the digest, most significant byte first, as Squid takes them
  * @throws {RangeError} the range lies outside the view
  */
-export function md5(view: DataView, start: number, end: number, repeats: number, out: Uint32Array): void {
+export function md5(view: DataView, start: number, end: number, repeats: number, out: Uint32Array | Int32Array): void {
   state[0] = 0x67452301
   state[1] = 0xefcdab89
   state[2] = 0x98badcfe

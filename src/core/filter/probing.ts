@@ -68,6 +68,20 @@ export function bitsClaim(bits: BitArray, geometry: FilterGeometry, key: KeyHash
   return all === 1
 }
 
+/** Sets the key's bits, and returns how many of them were 0. */
+export function setBitsOf(bits: BitArray, geometry: FilterGeometry, key: KeyHash, scratch: Uint32Array): number {
+  const { words } = bits
+  probePositions(key, geometry, scratch)
+  let risen = 0
+  for (let i = 0; i < geometry.probeCount; i++) {
+    const position = scratch[i]!
+    const word = words[position >>> 5]!
+    risen += 1 - ((word >>> (position & 31)) & 1)
+    words[position >>> 5] = word | (1 << (position & 31))
+  }
+  return risen
+}
+
 /** The same with the key's probes at hand, `geometry.probeCount` of them at least; m must be a power of two. */
 export function bitsClaimProbes(bits: BitArray, geometry: FilterGeometry, probes: Uint32Array): boolean {
   const mask = geometry.bitCount - 1
@@ -112,7 +126,7 @@ function md5Positions(key: KeyHash, bitCount: number, probeCount: number, out: U
   for (let i = 0; i < probeCount; i++) {
     if (i !== 0 && (i & 3) === 0) words = words.next
     if (words === undefined) throw new RangeError(`${probeCount} probes of an MD5 hashed for ${i}`)
-    out[i] = wordOf(words, i & 3) % bitCount
+    out[i] = (wordOf(words, i & 3) >>> 0) % bitCount
   }
 }
 
@@ -121,7 +135,7 @@ function md5BitsClaim(bits: BitArray, bitCount: number, probeCount: number, key:
   for (let i = 0; i < probeCount; i++) {
     if (i !== 0 && (i & 3) === 0) words = words.next
     if (words === undefined) throw new RangeError(`${probeCount} probes of an MD5 hashed for ${i}`)
-    if (!bits.get(wordOf(words, i & 3) % bitCount)) return false
+    if (!bits.get((wordOf(words, i & 3) >>> 0) % bitCount)) return false
   }
   return true
 }

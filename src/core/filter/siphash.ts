@@ -1,7 +1,3 @@
-// 64-bit words as pairs of 32-bit halves. Written and read within one call, which nothing interrupts.
-const lo = new Int32Array(4)
-const hi = new Int32Array(4)
-
 /**
  * SipHash-2-4 with 128 bits of output (Aumasson, Bernstein 2012, and their reference implementation): made for keys, so
  * that whoever lacks the secret can neither predict a hash nor find keys that collide. Allocates nothing.
@@ -10,85 +6,91 @@ const hi = new Int32Array(4)
  * @param out four words of the output, least significant byte first
  * @throws {RangeError} the range lies outside the view
  */
-export function sipHash128(secret: Uint32Array, view: DataView, start: number, end: number, out: Uint32Array): void {
+export function sipHash128(
+  secret: Uint32Array,
+  view: DataView,
+  start: number,
+  end: number,
+  out: Uint32Array | Int32Array,
+): void {
+  // The 64-bit words v0 to v3 of the paper as halves, l the lower. Local, since memory would take six times as long.
   // "somepseudorandomlygeneratedbytes"; 0xee marks the longer output.
-  load(0, 0x736f6d65 ^ secret[1]!, 0x70736575 ^ secret[0]!)
-  load(1, 0x646f7261 ^ secret[3]!, 0x6e646f6d ^ 0xee ^ secret[2]!)
-  load(2, 0x6c796765 ^ secret[1]!, 0x6e657261 ^ secret[0]!)
-  load(3, 0x74656462 ^ secret[3]!, 0x79746573 ^ secret[2]!)
+  let l0 = 0x70736575 ^ secret[0]!
+  let h0 = 0x736f6d65 ^ secret[1]!
+  let l1 = 0x6e646f6d ^ 0xee ^ secret[2]!
+  let h1 = 0x646f7261 ^ secret[3]!
+  let l2 = 0x6e657261 ^ secret[0]!
+  let h2 = 0x6c796765 ^ secret[1]!
+  let l3 = 0x79746573 ^ secret[2]!
+  let h3 = 0x74656462 ^ secret[3]!
 
   const length = end - start
   const bodyEnd = end - (length & 7)
-  let at = start
-  for (; at < bodyEnd; at += 8) compress(view.getInt32(at + 4, true), view.getInt32(at, true))
-  let high = length << 24
-  let low = 0
-  for (let i = 0; at + i < end; i++) {
-    if (i < 4) low |= view.getUint8(at + i) << (8 * i)
-    else high |= view.getUint8(at + i) << (8 * (i - 4))
+  const tailStep = (bodyEnd - start) / 8
+  // A step for each word of the message, and one for each half of the output: the round stands here only once.
+  for (let step = 0; step <= tailStep + 2; step++) {
+    let low = 0
+    let high = 0
+    if (step < tailStep) {
+      low = view.getInt32(start + 8 * step, true)
+      high = view.getInt32(start + 8 * step + 4, true)
+    } else if (step === tailStep) {
+      high = length << 24
+      for (let i = 0; bodyEnd + i < end; i++) {
+        const byte = view.getUint8(bodyEnd + i)
+        if (i < 4) low |= byte << (8 * i)
+        else high |= byte << (8 * (i - 4))
+      }
+    } else if (step === tailStep + 1) {
+      l2 ^= 0xee
+    } else {
+      out[0] = l0 ^ l1 ^ l2 ^ l3
+      out[1] = h0 ^ h1 ^ h2 ^ h3
+      l1 ^= 0xdd
+    }
+
+    l3 ^= low
+    h3 ^= high
+    for (let rounds = step <= tailStep ? 2 : 4; rounds > 0; rounds--) {
+      let sum = (l0 + l1) | 0
+      h0 = (h0 + h1 + carry(l0, l1, sum)) | 0
+      l0 = sum
+      sum = (l2 + l3) | 0
+      h2 = (h2 + h3 + carry(l2, l3, sum)) | 0
+      l2 = sum
+      let turned = (l1 << 13) | (h1 >>> 19)
+      h1 = ((h1 << 13) | (l1 >>> 19)) ^ h0
+      l1 = turned ^ l0
+      turned = (l3 << 16) | (h3 >>> 16)
+      h3 = ((h3 << 16) | (l3 >>> 16)) ^ h2
+      l3 = turned ^ l2
+
+      // v0 turns by 32 bits here: its halves are added crosswise.
+      sum = (h0 + l3) | 0
+      h0 = (l0 + h3 + carry(h0, l3, sum)) | 0
+      l0 = sum
+      sum = (l2 + l1) | 0
+      h2 = (h2 + h1 + carry(l2, l1, sum)) | 0
+      l2 = sum
+      turned = (l3 << 21) | (h3 >>> 11)
+      h3 = ((h3 << 21) | (l3 >>> 11)) ^ h0
+      l3 = turned ^ l0
+      turned = (l1 << 17) | (h1 >>> 15)
+      h1 = ((h1 << 17) | (l1 >>> 15)) ^ h2
+      l1 = turned ^ l2
+      // And v2.
+      sum = l2
+      l2 = h2
+      h2 = sum
+    }
+    l0 ^= low
+    h0 ^= high
   }
-  compress(high, low)
-
-  lo[2]! ^= 0xee
-  for (let i = 0; i < 4; i++) round()
-  out[0] = lo[0]! ^ lo[1]! ^ lo[2]! ^ lo[3]!
-  out[1] = hi[0]! ^ hi[1]! ^ hi[2]! ^ hi[3]!
-  lo[1]! ^= 0xdd
-  for (let i = 0; i < 4; i++) round()
-  out[2] = lo[0]! ^ lo[1]! ^ lo[2]! ^ lo[3]!
-  out[3] = hi[0]! ^ hi[1]! ^ hi[2]! ^ hi[3]!
+  out[2] = l0 ^ l1 ^ l2 ^ l3
+  out[3] = h0 ^ h1 ^ h2 ^ h3
 }
 
-function load(index: number, high: number, low: number): void {
-  hi[index] = high
-  lo[index] = low
-}
-
-function compress(high: number, low: number): void {
-  hi[3]! ^= high
-  lo[3]! ^= low
-  round()
-  round()
-  hi[0]! ^= high
-  lo[0]! ^= low
-}
-
-function round(): void {
-  add(0, 1)
-  rotate(1, 13)
-  mix(1, 0)
-  rotate(0, 32)
-  add(2, 3)
-  rotate(3, 16)
-  mix(3, 2)
-  add(0, 3)
-  rotate(3, 21)
-  mix(3, 0)
-  add(2, 1)
-  rotate(1, 17)
-  mix(1, 2)
-  rotate(2, 32)
-}
-
-function add(to: number, from: number): void {
-  const low = (lo[to]! >>> 0) + (lo[from]! >>> 0)
-  hi[to] = hi[to]! + hi[from]! + (low > 0xffffffff ? 1 : 0)
-  lo[to] = low
-}
-
-function mix(to: number, from: number): void {
-  hi[to]! ^= hi[from]!
-  lo[to]! ^= lo[from]!
-}
-
-function rotate(index: number, by: number): void {
-  const high = hi[index]!
-  const low = lo[index]!
-  if (by === 32) {
-    hi[index] = low
-    lo[index] = high
-  } else {
-    hi[index] = (high << by) | (low >>> (32 - by))
-    lo[index] = (low << by) | (high >>> (32 - by))
-  }
+/** The bit that the sum of two words has lost. A comparison of unsigned words would take three times as long. */
+function carry(a: number, b: number, sum: number): number {
+  return ((a & b) | ((a | b) & ~sum)) >>> 31
 }

@@ -74,7 +74,7 @@ const PREFIX_BYTES = 4
 const keyBytes = new Uint8Array(PREFIX_BYTES + MAX_URL_LENGTH)
 const keyView = new DataView(keyBytes.buffer)
 keyBytes.set([0x47, 0x45, 0x54, 0x20])
-const words = new Uint32Array(4)
+const words = new Int32Array(4)
 
 /** The key of a URL in normal form; another spelling has another key. */
 export function cacheKey(url: string): CacheKey {

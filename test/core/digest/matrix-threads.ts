@@ -6,7 +6,8 @@ import { MatrixRows } from '../../../src/core/digest/matrix-rows.ts'
 import { geometryFor } from '../../../src/core/filter/filter-geometry.ts'
 
 export const BIT_COUNT = 64
-export const PEERS = 20
+/** As many as there can be, so that a retired column is soon built in again. */
+export const PEERS = 30
 export const WIDTH = 1
 
 /** Bits by hand: a key is where its probes go. Beside them, words that threads share. */
@@ -69,13 +70,15 @@ export async function swapUnderReaders(swaps: number, readerCount: number): Prom
     const workerData: ReaderData = { rows, control, shared, reader }
     return new Worker(new URL('./matrix-reader.worker.ts', import.meta.url), { workerData })
   })
+  // From now on: whoever finds a fault says so at once, and ends.
+  const answers = workers.map((worker) => once(worker, 'message'))
   await Promise.all(workers.map((worker) => once(worker, 'online')))
 
   let done = 0
   let deltas = 0
   let postponed = 0
   const parity = new Uint8Array(PEERS)
-  for (let at = 0; done < swaps; at++) {
+  for (let at = 0; done < swaps && Atomics.load(shared, bitsOfKey.stop) === 0; at++) {
     const peer = at % PEERS
     const buffers: MatrixBuffers = peers[peer]!
     if (peer === 0 && bitsOfKey.firstAdded + added < BIT_COUNT) {
@@ -99,7 +102,6 @@ export async function swapUnderReaders(swaps: number, readerCount: number): Prom
     if (done % 1_000_000 === 0) await new Promise((resolve) => setImmediate(resolve))
   }
 
-  const answers = workers.map((worker) => once(worker, 'message'))
   Atomics.store(shared, bitsOfKey.stop, 1)
   const readers = (await Promise.all(answers)).map(([message]) => message as ThreadsOutcome['readers'][number])
   await Promise.all(workers.map((worker) => worker.terminate()))

@@ -144,6 +144,20 @@ describe('peers of one geometry', () => {
     expect(slicedIn(cluster)).toBe(20)
   })
 
+  test('wait for a column while those who build have all of a word', () => {
+    const cluster = crowd(16, 16)
+    for (let peer = 0; peer < 16; peer++) cluster.hear(peer, cluster.publishers[peer]!.add(urls[0]!).turnover())
+    // Each has its old state and a new one: 32 columns.
+    cluster.work(1)
+    cluster.join(16, small)
+    cluster.hear(16, cluster.publishers[16]!.add(urls[0]!).delta())
+    expect(cluster.replicas[16]!.work(1)).toBe(true)
+    expect(cluster.replicas[16]!.state).toBeUndefined()
+    cluster.finish()
+    expect(cluster.candidates(keys[0]!)).toEqual(Array.from({ length: 17 }, (_, peer) => peer))
+    expect(slicedIn(cluster)).toBe(17)
+  })
+
   test('may be 1,024', () => {
     const cluster = crowd(MAX_PEERS, 16)
     for (let peer = 0; peer < MAX_PEERS; peer += 31) {
@@ -234,6 +248,21 @@ describe('a digest larger than the matrix', () => {
     cluster.finish()
     expect(cluster.table.isSliced(4)).toBe(true)
     for (const key of keys.slice(3)) expect(cluster.candidates(key)).toEqual([4])
+  })
+
+  test('leaves the matrix room to grow for digests of its own size', () => {
+    const cluster = new Cluster(16)
+    const sizes = [512, 1024, 2048]
+    for (let peer = 0; peer < 45; peer++) cluster.join(peer, { ...small, bitCount: sizes[peer % 3]! })
+    cluster.finish()
+    for (let peer = 45; peer < 61; peer++) cluster.join(peer, small)
+    cluster.finish()
+    expect(Array.from({ length: 61 }, (_, peer) => cluster.table.isSliced(peer)).every(Boolean)).toBe(true)
+    // None of them makes a larger matrix necessary.
+    for (let peer = 61; peer < 69; peer++) {
+      cluster.join(peer, small)
+      expect(cluster.replicas.slice(0, 45).some((replica) => replica!.hasWork)).toBe(false)
+    }
   })
 
   test('stands alone where it would fill more than half of the matrix', () => {

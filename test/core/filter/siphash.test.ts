@@ -69,6 +69,15 @@ describe('SipHash-2-4-128', () => {
     [1, 'da87c1d86b99af44347659119b22fc45'],
     [2, '8177228da4a45dc7fca38bdef60affe4'],
     [3, '9c70b60c5267a94e5f33b6b02985ed51'],
+    [7, 'a1f1ebbed8dbc153c0b84aa61ff08239'],
+    [8, '3b62a9ba6258f5610f83e264f31497b4'],
+    [9, '264499060ad9baabc47f8b02bb6d71ed'],
+    [15, '5493e99933b0a8117e08ec0f97cfc3d9'],
+    [16, '6ee2a4ca67b054bbfd3315bf85230577'],
+    [17, '473d06e8738db89854c066c47ae47740'],
+    [31, '2939b0183223fafc1723de4f52c43d35'],
+    [32, '7c3956ca5eeafc3e363e9d556546eb68'],
+    [63, '5150d1772f50834a503e069a973fbd7c'],
   ])('of %d bytes is as published', (length, expected) => {
     expect(hex(counting(16), counting(length))).toBe(expected)
   })

@@ -116,7 +116,7 @@ test('a normal form is its own normal form', () => {
 
 test('the key is the hash of GET, a space and the URL', () => {
   const bytes = new TextEncoder().encode('GET http://www.example.com/obj?1')
-  const words = new Uint32Array(4)
+  const words = new Int32Array(4)
   murmur3(new DataView(bytes.buffer, bytes.byteOffset, bytes.length), 0, bytes.length, words)
   const [h0, h1, h2, h3] = words
   // A longer one before it leaves nothing behind.

@@ -1,0 +1,25 @@
+import { DIGEST_MEASUREMENTS } from './digests.ts'
+import { BULK } from './filters/bulk.ts'
+import { HASHING } from './filters/hashing.ts'
+import { KINDS } from './filters/kinds.ts'
+import { LOOKUPS } from './filters/lookups.ts'
+import { PACKAGES } from './filters/packages.ts'
+import { PEERS } from './filters/peers.ts'
+import { WIRE_CODES } from './filters/wire-codes.ts'
+import type { Suite } from './measurement.ts'
+import { SERVING_MEASUREMENTS } from './serving.ts'
+
+export const SUITES: Readonly<Record<string, Suite>> = {
+  filters: {
+    about: 'hashing, lookups, the kinds of filters, peers, bulk work and wire codes, against C and npm packages',
+    measurements: [...HASHING, ...LOOKUPS, ...PACKAGES, ...KINDS, ...PEERS, ...BULK, ...WIRE_CODES],
+  },
+  digests: {
+    about: 'publishing, applying and asking the digests of the protocol',
+    measurements: DIGEST_MEASUREMENTS,
+  },
+  serving: {
+    about: 'requests through proxies on loopback, by how they end',
+    measurements: SERVING_MEASUREMENTS,
+  },
+}
