@@ -5,6 +5,7 @@ import { openapiDocument } from './adapters/admin/openapi-document.ts'
 import { loadConfig } from './config.ts'
 import { ConfigError } from './config/config-error.ts'
 import { demoCommand } from './demo/demo.ts'
+import { filterCommand } from './filter.ts'
 import { StartError } from './start-error.ts'
 import { packageVersion, serve } from './serve.ts'
 import { simulateCommand } from './simulate.ts'
@@ -34,6 +35,7 @@ function program(): Command {
     })
   root.addCommand(simulateCommand())
   root.addCommand(demoCommand())
+  root.addCommand(filterCommand())
   root
     .command('openapi')
     .description('Print the OpenAPI document of the administration API.')
@@ -44,7 +46,10 @@ function program(): Command {
       else writeFileSync(options.output, text)
     })
   // Subcommands that were built elsewhere take the root's way of ending.
-  for (const command of root.commands) command.copyInheritedSettings(root).exitOverride()
+  for (const command of root.commands) {
+    command.copyInheritedSettings(root).exitOverride()
+    for (const inner of command.commands) inner.copyInheritedSettings(root).exitOverride()
+  }
   return root
 }
 

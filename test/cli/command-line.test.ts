@@ -1,10 +1,9 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { run } from './run.ts'
 
 let folder: string
 beforeAll(() => {
@@ -12,27 +11,11 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-interface Ended {
-  readonly code: number | null
-  readonly out: string
-  readonly err: string
-}
-
-/** Runs the program to its end, as a shell would. */
-async function run(...words: string[]): Promise<Ended> {
-  const child = spawn(process.execPath, ['src/cli.ts', ...words])
-  let [out, err] = ['', '']
-  child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString()))
-  child.stderr.on('data', (chunk: Buffer) => (err += chunk.toString()))
-  const [code] = (await once(child, 'close')) as [number | null]
-  return { code, out, err }
-}
-
 describe('the command line', () => {
   test('explains itself with exit code 0', async () => {
     const { code, out } = await run('--help')
     expect(code).toBe(0)
-    for (const command of ['serve', 'simulate', 'demo', 'openapi']) expect(out).toContain(command)
+    for (const command of ['serve', 'simulate', 'demo', 'filter', 'openapi']) expect(out).toContain(command)
     expect(await run('--version')).toMatchObject({ code: 0, out: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) as string })
   })
 
