@@ -41,6 +41,26 @@ describe('words in a filter memory', () => {
     )
   })
 
+  test('may be parts of others, and begin at any word', () => {
+    const memory = new FilterMemory(65_536)
+    const whole = memory.allocateWords(40)
+    const source = memory.allocateWords(40).fill(0xf0f0f0f0)
+    for (let from = 0; from < 5; from++) {
+      for (let to = from; to <= 40; to++) {
+        whole.fill(0x0f0f0f0f)
+        // More of the source follows: work beyond the end would show.
+        const [part, other] = [whole.subarray(from, to), source.subarray(0, to - from)]
+        const inPart = (value: number): number[] =>
+          Array.from({ length: 40 }, (_, i) => (i >= from && i < to ? value : 0x0f0f0f0f))
+        memory.or(part, other)
+        expect([...whole]).toEqual(inPart(0xffffffff))
+        expect(memory.countSet(part)).toBe(32 * (to - from))
+        memory.and(part, other)
+        expect([...whole]).toEqual(inPart(0xf0f0f0f0))
+      }
+    }
+  })
+
   test('that are all set are counted without overflow', () => {
     const memory = new FilterMemory(2 ** 20)
     expect(memory.countSet(memory.allocateWords(2 ** 18).fill(0xffffffff))).toBe(2 ** 23)
