@@ -151,6 +151,21 @@ describe('a replica', () => {
     expect(bitsOf(replica)?.equals(bits)).toBe(true)
   })
 
+  // The field case would refuse bits without entries. Here they are told apart (PROTOCOL rule 3): entries are what the
+  // directory holds now, and bits of keys that have gone wait for the turnover.
+  test('takes a digest that has bits and no entries any more, and one that has neither', () => {
+    const publisher = new TestPublisher(geometry)
+    const replica = following(publisher)
+    expect([replica.state?.entryCount, replica.state?.setBitCount]).toEqual([0, 0])
+    publisher.add('a').delta()
+    publisher.remove('a')
+    replica.receive(decoded(publisher.snapshot()))
+    finish(replica)
+    expect(replica.state).toMatchObject({ entryCount: 0, setBitCount: publisher.summary.setBitCount })
+    expect(publisher.summary.setBitCount).toBeGreaterThan(0)
+    expect(isExact(replica, publisher)).toBe(true)
+  })
+
   // PROTOCOL rule 8
   test('refuses a digest that is nearly full, or larger than allowed', () => {
     const replica = new Replica({ maxBitCount: 1024 })
