@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { DoubleBuffer } from '../../../src/core/digest/double-buffer.ts'
 import type { BitArray } from '../../../src/core/filter/bit-array.ts'
+import { swapBuffersUnderReaders } from './double-buffer-threads.ts'
 
 const BITS = 128
 
@@ -115,3 +116,9 @@ describe('a double buffer', () => {
     expect(() => buffers.enter(1)).toThrow('has no word')
   })
 })
+
+test('readers on other threads see whole states only', async () => {
+  const outcome = await swapBuffersUnderReaders(100_000, 2)
+  expect(outcome.readers.map(({ fault }) => fault)).toEqual([undefined, undefined])
+  expect(outcome.swaps).toBeGreaterThanOrEqual(100_000)
+}, 30_000)

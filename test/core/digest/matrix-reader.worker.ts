@@ -23,6 +23,7 @@ let lookups = 0
 let fault: string | undefined
 while (Atomics.load(shared, bitsOfKey.stop) === 0 && fault === undefined) {
   lookups += 3
+  Atomics.store(shared, bitsOfKey.lookups + reader, lookups)
   rows.enter(reader)
   rows.match(inBothStates, inBothStates.length, found)
   const always = countFound()

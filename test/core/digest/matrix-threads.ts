@@ -9,6 +9,8 @@ export const BIT_COUNT = 64
 /** As many as there can be, so that a retired column is soon built in again. */
 export const PEERS = 30
 export const WIDTH = 1
+/** Of each reader, however busy the machine. */
+const LEAST_LOOKUPS = 1000
 
 /** Bits by hand: a key is where its probes go. Beside them, words that threads share. */
 export const bitsOfKey = {
@@ -22,6 +24,8 @@ export const bitsOfKey = {
   firstAdded: 8,
   stop: 0,
   added: 1,
+  /** And from here on each reader's lookups. */
+  lookups: 2,
 } as const
 
 export interface ReaderData {
@@ -50,7 +54,7 @@ function sharedWords(count: number): SharedArrayBuffer {
 export async function swapUnderReaders(swaps: number, readerCount: number): Promise<ThreadsOutcome> {
   const rows = new Uint32Array(sharedWords(BIT_COUNT * WIDTH))
   const control = new Int32Array(sharedWords(MatrixRows.controlWords(WIDTH, readerCount)))
-  const shared = new Int32Array(sharedWords(2))
+  const shared = new Int32Array(sharedWords(bitsOfKey.lookups + readerCount))
   const matrix = new DigestMatrix({ ...geometryFor(1), bitCount: BIT_COUNT }, PEERS, () => ({ rows, control }))
   const peers = Array.from({ length: PEERS }, (_, peer) => matrix.addPeer(peer))
 
@@ -78,7 +82,9 @@ export async function swapUnderReaders(swaps: number, readerCount: number): Prom
   let deltas = 0
   let postponed = 0
   const parity = new Uint8Array(PEERS)
-  for (let at = 0; done < swaps && Atomics.load(shared, bitsOfKey.stop) === 0; at++) {
+  const haveAllLooked = (): boolean =>
+    workers.every((_, reader) => Atomics.load(shared, bitsOfKey.lookups + reader) >= LEAST_LOOKUPS)
+  for (let at = 0; (done < swaps || !haveAllLooked()) && Atomics.load(shared, bitsOfKey.stop) === 0; at++) {
     const peer = at % PEERS
     const buffers: MatrixBuffers = peers[peer]!
     if (peer === 0 && bitsOfKey.firstAdded + added < BIT_COUNT) {
