@@ -3,7 +3,7 @@ import { BinaryFuseFilter } from '../../../src/core/filter/binary-fuse-filter.ts
 import { BloomFilter } from '../../../src/core/filter/bloom-filter.ts'
 import { CountingBloomFilter } from '../../../src/core/filter/counting-bloom-filter.ts'
 import { CuckooFilter, cuckooFalseHitRate, cuckooSizeFor } from '../../../src/core/filter/cuckoo-filter.ts'
-import { expectedFalseHitRate } from '../../../src/core/filter/filter-sizing.ts'
+import { expectedFalseHitRate, type BloomSize } from '../../../src/core/filter/filter-sizing.ts'
 import { MURMUR3 } from '../../../src/core/filter/hash-schemes.ts'
 import { KeyHashList } from '../../../src/core/filter/key-hash-list.ts'
 import type { KeyHashing } from '../../../src/core/filter/key-hash.ts'
@@ -21,6 +21,8 @@ export interface RateCell {
   readonly entryCount: number
   /** By formula. */
   readonly expected: number
+  /** Standard deviation of one filter's own rate, where it has small parts that matter; by formula. */
+  readonly scatter?: number
   /** Of keys 0 to `entryCount` - 1 of the source. */
   build(source: KeySource): Filter
 }
@@ -92,22 +94,42 @@ export function scalableCells(entryCount: number): RateCell[] {
     [0.1, 0.03, 0.01, 0.003, 0.001].map((rate) => ({
       name: `scalable from ${firstCapacity} at ${rate}, ${entryCount} keys`,
       entryCount,
-      expected: scalableRate(firstCapacity, Math.fround(rate), entryCount),
+      ...scalableRate(firstCapacity, Math.fround(rate), entryCount),
       build: (source) => filled(new ScalableBloomFilter(firstCapacity, rate, hashing), source, entryCount),
     })),
   )
 }
 
-/** 1 - prod(1 - f_i) over slices for n0 2^i keys (Almeida et al.), of which the last may have fewer. */
-function scalableRate(firstCapacity: number, falseHitRate: number, entryCount: number): number {
+/**
+ * 1 - prod(1 - f_i) over slices for n0 2^i keys (Almeida et al.), of which the last may have fewer; and how far the first
+ * ones, which are small, make one filter's rate differ from another's.
+ */
+function scalableRate(
+  firstCapacity: number,
+  falseHitRate: number,
+  entryCount: number,
+): { readonly expected: number; readonly scatter: number } {
   let unclaimed = 1
+  let variance = 0
   let rest = entryCount
   for (let slice = 0; rest > 0; slice++) {
     const held = Math.min(rest, firstCapacity * 2 ** slice)
-    unclaimed *= 1 - expectedFalseHitRate(scalableSliceSize(firstCapacity, falseHitRate, slice)!, held)
+    const size = scalableSliceSize(firstCapacity, falseHitRate, slice)!
+    const rate = expectedFalseHitRate(size, held)
+    unclaimed *= 1 - rate
+    variance += (rate * size.probeCount * fillScatter(size, held)) ** 2
     rest -= held
   }
-  return 1 - unclaimed
+  return { expected: 1 - unclaimed, scatter: Math.sqrt(variance) }
+}
+
+/** Standard deviation of the share of set bits, over its mean: of m bits after kn throws (Feller). */
+function fillScatter({ bitCount, probeCount }: BloomSize, entryCount: number): number {
+  const throws = probeCount * entryCount
+  const unset = (1 - 1 / bitCount) ** throws
+  const bothUnset = (1 - 2 / bitCount) ** throws
+  const variance = unset / bitCount + (1 - 1 / bitCount) * bothUnset - unset ** 2
+  return Math.sqrt(variance) / (1 - unset)
 }
 
 /** Every kind's cells at about so many keys. */

@@ -8,7 +8,7 @@ export interface MeasuredRate {
   readonly sigma: number
 }
 
-/** Below so many the scatter of the filters' own rates says little; then the filters are large, and scatter little. */
+/** Below so many the scatter of the filters' own rates says little. Then the filters are large, and scatter by formula. */
 const MIN_FILTERS_FOR_SCATTER = 8
 const MAX_FILTERS = 400
 const PROBES_PER_KEY = 10
@@ -39,7 +39,9 @@ export function measureRate(cell: RateCell, probeCount: number, sourceOf: (set: 
   }
   const measured = rates.reduce((sum, rate) => sum + rate) / filterCount
   const byProbes = (expected * (1 - expected)) / (perFilter * filterCount)
-  if (filterCount < MIN_FILTERS_FOR_SCATTER) return { measured, expected, sigma: Math.sqrt(byProbes) }
+  if (filterCount < MIN_FILTERS_FOR_SCATTER) {
+    return { measured, expected, sigma: Math.sqrt(byProbes + (cell.scatter ?? 0) ** 2 / filterCount) }
+  }
   const squares = rates.reduce((sum, rate) => sum + (rate - measured) ** 2, 0)
   const byFilters = squares / (filterCount - 1) / filterCount
   return { measured, expected, sigma: Math.sqrt(Math.max(byProbes, byFilters)) }
