@@ -57,6 +57,9 @@ const projects: TestProjectConfiguration[] = [
       name: 'unit',
       include: ['test/**/*.test.ts'],
       exclude: ['test/browser/**', 'test/container/**', 'test/python/**'],
+      // On a busy machine: nothing here takes more than a few seconds of CPU.
+      testTimeout: 30_000,
+      hookTimeout: 60_000,
       sequence: { groupOrder: 0 },
     },
   },
