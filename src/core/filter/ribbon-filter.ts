@@ -192,7 +192,7 @@ export class RibbonFilter implements Filter {
 
 /**
  * ceil(log2(1/f)) bits for each of (0.9916 + 0.0038 log2 n) n + 16 slots, rounded up to whole blocks: one attempt in
- * about a thousand then fails, as RocksDB's authors found by experiment for this width. After each four that failed
+ * about a thousand then fails, by experiment at this width. After each four that failed
  * there are 2 % more.
  *
  * @param attempt its number, from 0
