@@ -16,7 +16,7 @@ HEADER = 36
 
 
 class Malformed(Exception):
-    """Bytes that are no filter, or none that is known here."""
+    """Bytes that are no filter, or none that is known here or can be asked without its secret."""
 
 
 # Hashes: four 32-bit words of a key's bytes.
@@ -124,7 +124,7 @@ class Record:
         self.key_id, self.entries, self.parameters = numbers[0], numbers[1], numbers[2:6]
         size = HEADER + numbers[6]
         if len(data) != size + 8:
-            raise Malformed("%d bytes where its head says %d" % (len(data), size + 8))
+            raise Malformed("%d bytes, where its head says %d" % (len(data), size + 8))
         if self.scheme not in (1, 2, 3):
             raise Malformed("unknown hash scheme %d" % self.scheme)
         if self.rules not in (0, 1):
@@ -134,6 +134,7 @@ class Record:
         if struct.pack(">2I", *murmur3(data[:size])[:2]) != data[size:]:
             raise Malformed("its checksum is wrong")
         self.body = data[HEADER:size]
+        self.head = [self.kind, self.scheme, self.rules, self.key_id, *self.parameters]
 
 
 def need(condition, problem):
@@ -328,6 +329,8 @@ class Filter:
         self.record = Record(data)
         if self.record.kind not in KINDS:
             raise Malformed("unknown kind %d" % self.record.kind)
+        if self.record.scheme == 3 and (secret is None or len(secret) != 16):
+            raise Malformed("no secret of 16 bytes for key %d" % self.record.key_id)
         self.secret = secret
         self.filter = KINDS[self.record.kind](self.record)
 
@@ -348,6 +351,7 @@ def answer(vector, keys):
         return {"name": vector["name"], "refused": str(problem)}
     return {
         "name": vector["name"],
+        "head": loaded.record.head,
         "entries": loaded.record.entries,
         "answers": "".join("1" if loaded.may_contain(bytes.fromhex(key)) else "0" for key in keys),
     }

@@ -7,6 +7,7 @@ import type { DigestMessage, SnapshotMessage } from './digest-message.ts'
 import { compareNames, type DigestName } from './digest-name.ts'
 import { DoubleBuffer } from './double-buffer.ts'
 import type { ReplicaBits, ReplicaBuffers } from './replica-bits.ts'
+import { ReplicaHome } from './replica-home.ts'
 import { DeltaMerge, MoveBuild, SnapshotBuild, TurnoverBuild, type StateBuild } from './state-build.ts'
 import { sameProof, type StateHead } from './state-head.ts'
 import { WaitingChanges, fitOf, later, type DigestChange } from './waiting-changes.ts'
@@ -47,15 +48,11 @@ export interface ReplicaOptions {
  */
 export class Replica implements MembershipFilter {
   readonly #maxBitCount: number
-  readonly #makeBuffers: (state: StateHead) => ReplicaBuffers
+  readonly #home: ReplicaHome
   readonly #waiting: WaitingChanges
   readonly #probes = new Uint32Array(MAX_PROBE_COUNT)
-  #buffers: ReplicaBuffers | undefined
-  /** What `#buffers` are for. */
-  #home: FilterGeometry | undefined
   #state: StateHead | undefined
   #build: StateBuild | undefined
-  #moveTo: { readonly buffers: ReplicaBuffers; readonly geometry: FilterGeometry } | undefined
   /** Waits for the build before it; a newer one takes its place. */
   #snapshot: SnapshotMessage | undefined
   /** Of the messages believed, the latest state named. */
@@ -67,7 +64,7 @@ export class Replica implements MembershipFilter {
 
   constructor(options: ReplicaOptions) {
     this.#maxBitCount = options.maxBitCount
-    this.#makeBuffers = options.makeBuffers ?? (({ geometry }) => new DoubleBuffer(geometry.bitCount))
+    this.#home = new ReplicaHome(options.makeBuffers ?? (({ geometry }) => new DoubleBuffer(geometry.bitCount)))
     this.#waiting = new WaitingChanges(options.maxBitCount / 8)
   }
 
@@ -82,7 +79,7 @@ export class Replica implements MembershipFilter {
 
   /** The bits of `state`, and while a large delta is raised in slices those of its bits that are up; read only. */
   get bits(): ReplicaBits | undefined {
-    return this.#state === undefined ? undefined : this.#buffers?.active
+    return this.#state === undefined ? undefined : this.buffers?.active
   }
 
   /** Whether a later state is known than can be reached with what has come, or the one held is disputed. */
@@ -104,7 +101,7 @@ export class Replica implements MembershipFilter {
 
   /** Where its states lie; undefined before the first. */
   get buffers(): ReplicaBuffers | undefined {
-    return this.#buffers
+    return this.#home.buffers
   }
 
   mayContain(key: KeyHash): boolean {
@@ -116,14 +113,15 @@ export class Replica implements MembershipFilter {
   claims(probes: Uint32Array): boolean {
     if (this.#state === undefined) return false
     const { bitCount, probeCount } = this.#state.geometry
-    const bits = this.#buffers!.active
+    const bits = this.#home.buffers!.active
     for (let i = 0; i < probeCount; i++) if (!bits.get(probes[i]! & (bitCount - 1))) return false
     return true
   }
 
   /** Whether `work` has something to do. */
   get hasWork(): boolean {
-    return this.#build !== undefined || this.#canMove || this.#snapshot !== undefined || this.#buffers?.hasWork === true
+    const isWaiting = this.#home.canMove(this.#state) || this.#snapshot !== undefined
+    return this.#build !== undefined || isWaiting || this.buffers?.hasWork === true
   }
 
   /**
@@ -131,14 +129,13 @@ export class Replica implements MembershipFilter {
    * stays in use until then.
    */
   moveTo(buffers: ReplicaBuffers, geometry: FilterGeometry): void {
-    this.#moveTo?.buffers.release()
-    this.#moveTo = { buffers, geometry }
+    this.#home.moveTo(buffers, geometry)
   }
 
   /** It is not used again: what it holds is given back. */
   release(): void {
     this.#forget(this.#incarnation)
-    this.#leaveHome()
+    this.#home.leave()
   }
 
   /** Takes in a message. Its bytes are kept, not copied, while it waits or is worked off. */
@@ -166,8 +163,8 @@ export class Replica implements MembershipFilter {
     while (left > 0) {
       const build = (this.#build ??= this.#nextBuild())
       if (build === undefined) {
-        this.#buffers?.work(left)
-        return this.#buffers?.hasWork === true
+        this.buffers?.work(left)
+        return this.buffers?.hasWork === true
       }
       const before = build.stepCount
       const outcome = this.#advance(build, left)
@@ -246,10 +243,7 @@ export class Replica implements MembershipFilter {
       return this.#dispute('refused-proof')
     }
     if (this.#build === build) this.#build = undefined
-    const left = this.#buffers
-    this.#buffers = build.commit()
-    this.#home = build.target.geometry
-    if (left !== this.#buffers) left?.release()
+    this.#home.settle(build.commit(), build.target.geometry)
     // A move proves nothing: it leads to the state held.
     if (build.kind !== 'move') this.#proved(build.target)
     return 'applied'
@@ -257,10 +251,8 @@ export class Replica implements MembershipFilter {
 
   /** What can be built now; what cannot any more is dropped. */
   #nextBuild(): StateBuild | undefined {
-    if (this.#canMove) {
-      const { buffers } = this.#moveTo!
-      this.#moveTo = undefined
-      return new MoveBuild(this.#buffers!, buffers, this.#state!)
+    if (this.#home.canMove(this.#state)) {
+      return new MoveBuild(this.#home.buffers!, this.#home.takeFuture(), this.#state!)
     }
     for (const change of this.#waiting.all()) {
       const fit = fitOf(change, this.#state)
@@ -275,21 +267,14 @@ export class Replica implements MembershipFilter {
   }
 
   #changeBuild(change: DigestChange): StateBuild {
-    if (change.kind === 'delta') return new DeltaMerge(this.#buffers!, this.#state!, change)
-    return new TurnoverBuild(this.#buffers!, this.#state!, change)
+    const buffers = this.#home.buffers!
+    if (change.kind === 'delta') return new DeltaMerge(buffers, this.#state!, change)
+    return new TurnoverBuild(buffers, this.#state!, change)
   }
 
   #snapshotBuild(snapshot: SnapshotMessage): StateBuild {
-    const { geometry } = snapshot.state
-    const fits = this.#home !== undefined && sameGeometry(this.#home, geometry)
-    if (!fits) {
-      this.#moveTo?.buffers.release()
-      this.#moveTo = undefined
-      // Nothing is held in them: room for the new ones.
-      if (this.#state === undefined) this.#leaveHome()
-    }
-    const buffers = fits ? this.#buffers! : this.#makeBuffers(snapshot.state)
-    return new SnapshotBuild(buffers, !fits, snapshot)
+    const { buffers, isFresh } = this.#home.roomFor(snapshot.state, this.#state !== undefined)
+    return new SnapshotBuild(buffers, isFresh, snapshot)
   }
 
   /** Would a snapshot of that name serve? One of the state held does while that is disputed. */
@@ -314,27 +299,18 @@ export class Replica implements MembershipFilter {
     this.#lastRefusal = undefined
   }
 
-  /** The next snapshot asks for buffers anew. */
-  #leaveHome(): void {
-    this.#moveTo?.buffers.release()
-    this.#moveTo = undefined
-    this.#buffers?.release()
-    this.#buffers = undefined
-    this.#home = undefined
-  }
-
   #giveUp(build: StateBuild): void {
     build.abandon()
     if (this.#build === build) this.#build = undefined
   }
 
   #forget(incarnation: number): void {
-    const wasMoving = this.#moveTo !== undefined || this.#build?.kind === 'move'
+    const wasMoving = this.#home.willMove || this.#build?.kind === 'move'
     this.#incarnation = incarnation
     this.#state = undefined
     if (this.#build !== undefined) this.#giveUp(this.#build)
-    if (wasMoving) this.#leaveHome()
-    else this.#buffers?.hide()
+    if (wasMoving) this.#home.leave()
+    else this.buffers?.hide()
     this.#snapshot = undefined
     this.#newest = undefined
     this.#isDisputed = false
@@ -350,14 +326,6 @@ export class Replica implements MembershipFilter {
   #refuse(refusal: Refusal): Refusal {
     this.#lastRefusal = refusal
     return refusal
-  }
-
-  get #canMove(): boolean {
-    return (
-      this.#moveTo !== undefined &&
-      this.#state !== undefined &&
-      sameGeometry(this.#moveTo.geometry, this.#state.geometry)
-    )
   }
 
   get #needsSnapshot(): boolean {

@@ -256,9 +256,8 @@ export function cuckooSizeFor(entryCount: number, falseHitRate: number): CuckooS
 
 function sizeProblem(size: CuckooSize): string | undefined {
   const { bucketCount, fingerprintBits } = size
-  if (!(fingerprintBits >= MIN_FINGERPRINT_BITS && fingerprintBits <= MAX_FINGERPRINT_BITS)) {
-    return `fingerprints of ${fingerprintBits} bits`
-  }
+  const isWidth = fingerprintBits >= MIN_FINGERPRINT_BITS && fingerprintBits <= MAX_FINGERPRINT_BITS
+  if (!Number.isInteger(fingerprintBits) || !isWidth) return `fingerprints of ${fingerprintBits} bits`
   const isPossible = bucketCount >= 1 && bucketCount * SLOTS_PER_BUCKET * fingerprintBits <= MAX_SIZE_BITS
-  return isPossible ? undefined : `bucket count ${bucketCount} out of range`
+  return Number.isInteger(bucketCount) && isPossible ? undefined : `bucket count ${bucketCount} out of range`
 }

@@ -14,6 +14,8 @@ export interface BloomSize {
  */
 export function expectedFalseHitRate(size: BloomSize, entryCount: number): number {
   const { bitCount, probeCount } = size
+  // Of one bit the logarithm is -Infinity, and 0 times that no number; so below, where the bit is set.
+  if (entryCount === 0) return 0
   // By log1p and expm1: the plain form loses up to nine digits where m is large and n small.
   return (-Math.expm1(probeCount * entryCount * Math.log1p(-1 / bitCount))) ** probeCount
 }
@@ -30,6 +32,7 @@ export function falseHitRateAtFill(size: BloomSize, setBitCount: number): number
 export function entriesFromFill(size: BloomSize, setBitCount: number): number {
   const { bitCount, probeCount } = size
   if (setBitCount === 0) return 0
+  if (setBitCount === bitCount) return Infinity
   return Math.log1p(-setBitCount / bitCount) / (probeCount * Math.log1p(-1 / bitCount))
 }
 

@@ -13,6 +13,8 @@ const GROWTH = 2
 const TIGHTENING = 0.85
 const MAX_SLICES = 32
 const MAX_CAPACITY = 2 ** 31
+/** The last 32-bit float below 1: higher rates would be rounded to 1, which is none. */
+const MAX_RATE = 1 - 2 ** -24
 
 /**
  * A Bloom filter for a number of keys that nobody knows: when a slice has got its share of keys, one of twice the share is
@@ -48,7 +50,7 @@ export class ScalableBloomFilter implements GrowingFilter {
       throw new RangeError(`a first slice for ${firstCapacity} keys`)
     this.hashing = hashing
     this.firstCapacity = firstCapacity
-    this.falseHitRate = Math.fround(falseHitRate)
+    this.falseHitRate = Math.min(Math.fround(falseHitRate), MAX_RATE)
     const size = this.#sizeOf(0)
     if (size === undefined) throw new RangeError(`no filter of ${MAX_BIT_COUNT} bits or less does`)
     this.#push(new BloomFilter({ ...hashing, ...size }))

@@ -170,6 +170,7 @@ describe('a cuckoo filter', () => {
     [20_000, 4],
     [20_000, 8],
     [20_000, 32],
+    [65_536, 8],
   ])('of %d buckets and %d bits is filled to 95 %% before the first refusal', (bucketCount, fingerprintBits) => {
     for (const seed of [1, 2, 3]) {
       const filter = new CuckooFilter({ bucketCount, fingerprintBits }, hashing)
@@ -260,6 +261,18 @@ describe('a cuckoo filter', () => {
     expect(CuckooFilter.load(record).entryCount).toBe(2)
     expect(() => CuckooFilter.load({ ...record, ...change })).toThrow(MalformedFilterError)
     expect(() => CuckooFilter.load({ ...record, ...change })).toThrow(problem)
+  })
+
+  test.each([
+    [0, 8],
+    [2.5, 8],
+    [64, 3],
+    [64, 4.5],
+    [64, 33],
+    [2 ** 30, 4],
+    [NaN, 8],
+  ])('has no form of %d buckets and %d bits', (bucketCount, fingerprintBits) => {
+    expect(() => new CuckooFilter({ bucketCount, fingerprintBits }, hashing)).toThrow(RangeError)
   })
 
   test('misses no key in 300,000 random operations', () => {

@@ -66,6 +66,13 @@ test('the fill tells the number of entries (Broder, Mitzenmacher)', () => {
   expect(entriesFromFill(g, g.bitCount)).toBe(Infinity)
 })
 
+test('a single bit has a rate and a number of entries, too', () => {
+  const one = geometry(1, 3)
+  expect([0, 1, 50].map((entries) => expectedFalseHitRate(one, entries))).toEqual([0, 1, 1])
+  expect([0, 1].map((setBits) => entriesFromFill(one, setBits))).toEqual([0, Infinity])
+  expect(bloomSizeFor(0, 0.01)).toEqual({ bitCount: 1, probeCount: 1 })
+})
+
 describe('a size for so many entries at that rate', () => {
   test.each([
     [1000, 0.01],

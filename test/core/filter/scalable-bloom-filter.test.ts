@@ -142,6 +142,12 @@ describe('a scalable Bloom filter', () => {
     }
   })
 
+  test('of a rate that a 32-bit float would round to 1 keeps to one below, and comes back from its bytes', () => {
+    const filter = filled(10, 1 - 1e-9, take(keyStream(9), 100))
+    expect(filter.falseHitRate).toBeLessThan(1 - 1e-9)
+    expect(ScalableBloomFilter.load(decodeFilter(filter.serialise())).serialise()).toEqual(filter.serialise())
+  })
+
   test('has no MD5 form, and none without keys or rate', () => {
     expect(() => new ScalableBloomFilter(10, 0.1, { ...hashing, hashScheme: MD5 })).toThrow(RangeError)
     expect(() => new ScalableBloomFilter(0, 0.1, hashing)).toThrow(RangeError)
