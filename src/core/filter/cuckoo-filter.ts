@@ -28,7 +28,7 @@ export interface CuckooSize {
 /**
  * Fingerprints in buckets of four, each key's in one of two buckets of which one follows from the other and the
  * fingerprint alone (Fan, Andersen, Kaminsky, Mitzenmacher: Cuckoo Filter, 2014). A key added n times has n slots of the
- * eight that its fingerprint can be in.
+ * eight that its fingerprint can be in, or of four where its two buckets are one.
  *
  * A key's fingerprint is 1 + floor(h2 (2^p - 1) / 2^32), of p bits; its first bucket floor(h0 buckets / 2^32). Of a bucket b
  * and a fingerprint the other bucket is (floor(fmix32(fingerprint) buckets / 2^32) - b) mod buckets: the paper's exclusive
@@ -65,7 +65,7 @@ export class CuckooFilter implements ForgettingFilter {
   /**
    * Of these keys. Small filters of short fingerprints now and then find no place for the last ones: then it begins anew
    * with a few more buckets.
-   * @throws {FilterFullError} a key is there more than eight times, which no size can hold
+   * @throws {FilterFullError} a key is there more often than its two buckets have slots: eight times, mostly
    */
   static build(keys: KeyHashList, falseHitRate: number, hashing: KeyHashing): CuckooFilter {
     const { fingerprintBits, bucketCount: leastBuckets } = cuckooSizeFor(keys.length, falseHitRate)

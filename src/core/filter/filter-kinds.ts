@@ -102,7 +102,7 @@ export const FILTER_KINDS: readonly FilterKind[] = [
     can: { add: true, remove: false, unite: false, fold: false },
     plan(entryCount, falseHitRate) {
       checkDemand(entryCount, falseHitRate)
-      const size = scalableSliceSize(Math.max(1, entryCount), falseHitRate, 0)
+      const size = scalableSliceSize(Math.max(1, entryCount), Math.fround(falseHitRate), 0)
       if (size === undefined) throw new RangeError(`no scalable filter does for ${entryCount} entries`)
       return {
         sizeInBits: size.bitCount,

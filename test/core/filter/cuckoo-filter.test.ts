@@ -171,15 +171,18 @@ describe('a cuckoo filter', () => {
     [20_000, 8],
     [20_000, 32],
     [65_536, 8],
-  ])('of %d buckets and %d bits is filled to 95 %% before the first refusal', (bucketCount, fingerprintBits) => {
-    for (const seed of [1, 2, 3]) {
-      const filter = new CuckooFilter({ bucketCount, fingerprintBits }, hashing)
-      const stream = keyStream(seed)
-      expect(() => {
-        while (filter.entryCount < 0.95 * 4 * bucketCount) filter.add(stream())
-      }).not.toThrow()
-    }
-  })
+  ])(
+    'of %d buckets and %d bits is filled to nineteen twentieths before the first refusal',
+    (bucketCount, fingerprintBits) => {
+      for (const seed of [1, 2, 3]) {
+        const filter = new CuckooFilter({ bucketCount, fingerprintBits }, hashing)
+        const stream = keyStream(seed)
+        expect(() => {
+          while (filter.entryCount < 0.95 * 4 * bucketCount) filter.add(stream())
+        }).not.toThrow()
+      }
+    },
+  )
 
   test('sized for so many keys takes them', () => {
     for (let count = 0; count < 600; count++) {
