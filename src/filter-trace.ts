@@ -29,7 +29,7 @@ export function traceText(steps: readonly TraceStep[], geometry: FilterGeometry,
   const [setBits, entries] = [bits.countSet(), added.size]
   const fill = falseHitRateAtFill(geometry, setBits)
   lines.push(
-    `${entries} entries have set ${setBits} of ${geometry.bitCount} bits`,
+    `${entries === 1 ? '1 entry has' : `${entries} entries have`} set ${setBits} of ${geometry.bitCount} bits`,
     `a stranger is claimed with a chance of ${percent(expectedFalseHitRate(geometry, entries))} by size, ${percent(fill)} by fill`,
     `so many bits tell of about ${entriesFromFill(geometry, setBits).toFixed(1)} entries`,
     '',

@@ -1,29 +1,25 @@
-import { execFileSync } from 'node:child_process'
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { argv } from 'node:process'
 import { fileURLToPath } from 'node:url'
+import wabt from 'wabt'
 
 const FOLDER = 'src/core/filter/wasm'
-// The command and not its API: the types that come with that change those of the whole project.
-const COMPILER = 'node_modules/assemblyscript/bin/asc.js'
-const OPTIONS = '--runtime stub -O3 --converge --noAssert --enable simd --importMemory --noExportMemory --noColors'
 
-/** The text of kernel-binary.ts as kernel.as compiles to. */
-export function kernelModule(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'summary-cache-kernel-'))
+/** The text of kernel-binary.ts as kernel.wat assembles to. */
+export async function kernelModule(): Promise<string> {
+  const assembler = await wabt()
+  const module = assembler.parseWat('kernel.wat', readFileSync(`${FOLDER}/kernel.wat`, 'utf8'), { simd: true })
   try {
-    const [source, output] = [join(folder, 'kernel.ts'), join(folder, 'kernel.wasm')]
-    copyFileSync(`${FOLDER}/kernel.as`, source)
-    execFileSync(process.execPath, [COMPILER, source, '--outFile', output, ...OPTIONS.split(' ')])
-    const binary = readFileSync(output)
-    const lines = binary.toString('base64').match(/.{1,112}/g)!
+    module.validate()
+    const binary = module.toBinary({}).buffer
+    const lines = Buffer.from(binary)
+      .toString('base64')
+      .match(/.{1,112}/g)!
     const text = lines.map((line, i) => `  '${line}'${i < lines.length - 1 ? ' +' : ''}\n`).join('')
-    return `/** kernel.as, compiled by test/support/build-kernel.ts: base64, ${binary.length} bytes. */\nexport const KERNEL_BINARY =\n${text}`
+    return `/** kernel.wat, assembled by test/support/build-kernel.ts: base64, ${binary.length} bytes. */\nexport const KERNEL_BINARY =\n${text}`
   } finally {
-    rmSync(folder, { recursive: true })
+    module.destroy()
   }
 }
 
-if (argv[1] === fileURLToPath(import.meta.url)) writeFileSync(`${FOLDER}/kernel-binary.ts`, kernelModule())
+if (argv[1] === fileURLToPath(import.meta.url)) writeFileSync(`${FOLDER}/kernel-binary.ts`, await kernelModule())

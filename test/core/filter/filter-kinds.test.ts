@@ -1,78 +1,17 @@
 import { readFileSync } from 'node:fs'
-import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { BlockedBloomFilter } from '../../../src/core/filter/blocked-bloom-filter.ts'
-import { BloomFilter } from '../../../src/core/filter/bloom-filter.ts'
-import { CountingBloomFilter } from '../../../src/core/filter/counting-bloom-filter.ts'
 import {
   MalformedFilterError,
   decodeFilter,
   encodeFilter,
-  encodedBytes,
   type FilterRecord,
 } from '../../../src/core/filter/filter-format.ts'
-import { FILTER_KINDS, loadFilter } from '../../../src/core/filter/filter-kinds.ts'
-import { KeyHashList } from '../../../src/core/filter/key-hash-list.ts'
+import { loadFilter } from '../../../src/core/filter/filter-kinds.ts'
 import { KeyHasher } from '../../../src/core/filter/key-hasher.ts'
-import type { Filter } from '../../../src/core/filter/membership-filter.ts'
-import { ScalableBloomFilter } from '../../../src/core/filter/scalable-bloom-filter.ts'
 import type { FilterVectors } from '../../python/filter-vectors.ts'
-
-const hasher = KeyHasher.murmur3()
-const { hashing } = hasher
-const MOST = 2 ** 32 - 1
-
-type Parameters = FilterRecord['parameters']
-
-function keys(count: number): KeyHashList {
-  const list = new KeyHashList(count)
-  for (let n = 0; n < count; n++) list.push(hasher.hashText(`key ${n}`))
-  return list
-}
-
-function built(name: string, count = 30, rate = 0.05): FilterRecord {
-  const kind = FILTER_KINDS.find((each) => each.name === name)!
-  return decodeFilter(kind.build(keys(count), rate, hashing).serialise())
-}
-
-/** Another value for the parameter of that index. */
-function p(index: number, value: number): (record: FilterRecord) => Partial<FilterRecord> {
-  return ({ parameters }) => ({ parameters: parameters.map((old, i) => (i === index ? value : old)) as never })
-}
-
-function sized(bits: number, ...parameters: Parameters): () => Partial<FilterRecord> {
-  return () => ({ parameters, body: new Uint8Array(Math.ceil(bits / 8)) })
-}
-
-function entries(entryCount: number): () => Partial<FilterRecord> {
-  return () => ({ entryCount })
-}
-
-function joined(...parts: Uint8Array[]): Uint8Array {
-  return Uint8Array.from(parts.flatMap((part) => [...part]))
-}
-
-function slicesOf(record: FilterRecord): Uint8Array[] {
-  const slices: Uint8Array[] = []
-  for (let at = 0; at < record.body.length; at += slices.at(-1)!.length) {
-    slices.push(record.body.subarray(at, at + encodedBytes(record.body.subarray(at))!))
-  }
-  return slices
-}
-
-/** One slice of a scalable filter written anew. */
-function slice(index: number, change: (inner: FilterRecord) => Partial<FilterRecord>) {
-  return (record: FilterRecord): Partial<FilterRecord> => {
-    const slices = slicesOf(record)
-    const inner = decodeFilter(slices[index]!)
-    slices[index] = encodeFilter({ ...inner, ...change(inner) })
-    return { body: joined(...slices) }
-  }
-}
+import { MOST, built, entries, hasher, hashing, joined, p, scalableRecord, sized, slice } from './filter-records.ts'
 
 const DO_NOT_FOLLOW = 'slices that do not follow from its parameters'
-const scalable = new ScalableBloomFilter(5, 0.05, hashing)
-for (let n = 0; n < 30; n++) scalable.add(hasher.hashText(`key ${n}`))
 
 // Each checksum is right, and each body as long as the head says.
 describe.each<[string, FilterRecord, [string, (record: FilterRecord) => Partial<FilterRecord>, string][]]>([
@@ -104,7 +43,7 @@ describe.each<[string, FilterRecord, [string, (record: FilterRecord) => Partial<
   ],
   [
     'scalable-bloom',
-    decodeFilter(scalable.serialise()),
+    scalableRecord(),
     [
       ['no slices', sized(0, 0, 5, 0x3d4ccccd, 0), '0 slices'],
       ['too many slices', p(0, 33), '33 slices'],
@@ -202,167 +141,6 @@ describe.each<[string, FilterRecord, [string, (record: FilterRecord) => Partial<
     const bytes = encodeFilter({ ...record, ...change(record) })
     expect(() => loadFilter(bytes)).toThrow(MalformedFilterError)
     expect(() => loadFilter(bytes)).toThrow(problem)
-  })
-})
-
-/** Everything but changing it; MD5 of as many probes as there can be. */
-function use(filter: Filter): void {
-  const asked = filter.hashing.hashScheme === 2 ? KeyHasher.md5(16) : hasher
-  for (let n = 0; n < 20; n++) expect(typeof filter.mayContain(asked.hashText(`key ${n}`))).toBe('boolean')
-  for (const rate of [filter.expectedFalseHitRate, filter.estimatedFalseHitRate]) {
-    expect(rate).toBeGreaterThanOrEqual(0)
-    expect(rate).toBeLessThanOrEqual(1)
-  }
-  expect(filter.estimatedEntryCount).toBeGreaterThanOrEqual(0)
-  expect(filter.sizeInBits).toBeGreaterThanOrEqual(0)
-}
-
-/** Bits of the body of a filter of these parameters, by docs/filters.md. */
-function bitsOf(kindCode: number, [a, b, c]: Parameters): number {
-  return [0, a, 4 * a, 512 * a, 0, 4 * a * b, 3 * a * b, a * b * c, a * b][kindCode]!
-}
-
-test('parameters of any size over a body that fits them are refused by name or give a filter that works', () => {
-  const edge = fc.oneof(fc.integer({ min: 0, max: 40 }), fc.constantFrom(64, 96, 128, 160, 192, 256, 2 ** 31, MOST))
-  const fill = fc.constantFrom<(at: number) => number>(
-    () => 0,
-    () => 255,
-    (at) => (at * 167) & 255,
-  )
-  const seen = new Map<string, number>()
-  fc.assert(
-    fc.property(
-      fc.constantFrom(1, 2, 3, 5, 6, 7, 8),
-      fc.tuple(edge, edge, edge, fc.constantFrom(0, 0, 0, 1, MOST)),
-      fc.constantFrom(1, 2, 3),
-      edge,
-      fill,
-      fc.boolean(),
-      (kindCode, drawn, hashScheme, entryCount, filling, isTrue) => {
-        const bits = bitsOf(kindCode, drawn)
-        const body = Uint8Array.from({ length: bits > 2 ** 16 ? 9 : Math.ceil(bits / 8) }, (_, at) => filling(at))
-        if (bits % 8 !== 0 && body.length > 0) body[body.length - 1]! &= (1 << (bits % 8)) - 1
-        const ones = body.reduce((sum, byte) => sum + byte.toString(2).replaceAll('0', '').length, 0)
-        const parameters: Parameters =
-          isTrue && (kindCode === 1 || kindCode === 3) ? [drawn[0], drawn[1], ones, drawn[3]] : drawn
-        const record = { kindCode, hashing: { hashScheme, keyId: hashScheme === 3 ? 1 : 0, keyRules: 0 } }
-        const bytes = encodeFilter({ ...record, entryCount, parameters, body })
-        let filter
-        try {
-          filter = loadFilter(bytes)
-        } catch (error) {
-          if (!(error instanceof MalformedFilterError)) throw error
-          seen.set('refused', (seen.get('refused') ?? 0) + 1)
-          return
-        }
-        use(filter)
-        expect(filter.serialise()).toEqual(bytes)
-        seen.set(filter.constructor.name, (seen.get(filter.constructor.name) ?? 0) + 1)
-      },
-    ),
-    { numRuns: 6000 },
-  )
-  expect(seen.get('refused')).toBeGreaterThan(1000)
-  expect(seen.get('BloomFilter')).toBeGreaterThan(20)
-  expect(seen.get('RibbonFilter')).toBeGreaterThan(5)
-})
-
-test('slices whose heads, entries or bits were changed, sealed again, never make another error', () => {
-  const whole = decodeFilter(scalable.serialise())
-  const change = fc.record({
-    slice: fc.nat(2),
-    parameter: fc.nat(2),
-    value: fc.constantFrom(0, 1, 2, 16, 31, 64, MOST),
-    entryCount: fc.constantFrom(0, 5, 10, 15, 20, MOST),
-  })
-  fc.assert(
-    fc.property(change, ({ slice: index, parameter, value, entryCount }) => {
-      const change = slice(index, (inner) => ({ ...p(parameter, value)(inner), entryCount }))
-      try {
-        use(loadFilter(encodeFilter({ ...whole, ...change(whole) })))
-      } catch (error) {
-        expect(error).toBeInstanceOf(MalformedFilterError)
-      }
-    }),
-  )
-})
-
-// Whoever believes counts loops over them, or makes room for them.
-test('a filter with the most entries there can be tells its rates at once', () => {
-  for (const probeCount of [1, 16]) {
-    const filters = [
-      new BloomFilter({ ...hashing, bitCount: 64, probeCount }),
-      new BlockedBloomFilter({ blockCount: 1, probeCount }, hashing),
-    ]
-    for (const filter of filters) {
-      filter.add(hasher.hashText('a'))
-      const most = loadFilter(encodeFilter({ ...decodeFilter(filter.serialise()), entryCount: MOST }))
-      use(most)
-      expect(most.expectedFalseHitRate).toBeCloseTo(1)
-    }
-  }
-})
-
-describe('a reader takes three times the bytes and 16 KiB at most', () => {
-  function taken(bytes: Uint8Array): number {
-    const before = process.memoryUsage().arrayBuffers
-    try {
-      loadFilter(bytes)
-    } catch (error) {
-      expect(error).toBeInstanceOf(MalformedFilterError)
-    }
-    return process.memoryUsage().arrayBuffers - before
-  }
-  const bound = (bytes: Uint8Array): number => 3 * bytes.length + 2 ** 14
-
-  test.each(FILTER_KINDS.map(({ name }) => name))('for a whole %s filter', (name) => {
-    const bytes = encodeFilter(built(name, 20_000, 0.01))
-    expect(taken(bytes)).toBeLessThan(bound(bytes))
-  })
-
-  // What such a head announces is a hundred times as much and more.
-  test.each(FILTER_KINDS.map(({ name }) => name))('for a %s filter whose head says far more than there is', (name) => {
-    const record = built(name)
-    for (const value of [2 ** 22, 2 ** 26, 2 ** 31, MOST]) {
-      for (const index of [0, 1, 2, 3]) {
-        const bytes = encodeFilter({ ...record, ...p(index, value)(record) })
-        expect(taken(bytes), `parameter ${index} = ${value}`).toBeLessThan(bound(bytes))
-      }
-      const bytes = encodeFilter({ ...record, entryCount: value })
-      expect(taken(bytes), `${value} entries`).toBeLessThan(bound(bytes))
-    }
-  })
-
-  test('for a cut one, whose length its head gives', () => {
-    const bytes = encodeFilter(built('bloom'))
-    new DataView(bytes.buffer).setUint32(32, 2 ** 31)
-    expect(taken(bytes)).toBeLessThan(bound(bytes))
-  })
-})
-
-describe('a filter of one bit', () => {
-  // jasondavies/bloomfilter.js#9
-  test.each([1, 3, 16])('and %d probes claims all or nothing, and knows it', (probeCount) => {
-    const geometry = { ...hashing, bitCount: 1, probeCount }
-    for (const filter of [new BloomFilter(geometry), new CountingBloomFilter(geometry)]) {
-      const empty = loadFilter(filter.serialise())
-      use(empty)
-      expect([empty.expectedFalseHitRate, empty.estimatedEntryCount]).toEqual([0, 0])
-      expect(empty.mayContain(hasher.hashText('a'))).toBe(false)
-      filter.add(hasher.hashText('a'))
-      const full = loadFilter(filter.serialise())
-      use(full)
-      expect([full.expectedFalseHitRate, full.estimatedEntryCount]).toEqual([1, Infinity])
-      expect(full.mayContain(hasher.hashText('b'))).toBe(true)
-    }
-  })
-
-  test('is itself after an intersection with itself', () => {
-    const filter = new BloomFilter({ ...hashing, bitCount: 1, probeCount: 3 })
-    filter.add(hasher.hashText('a'))
-    const bytes = filter.serialise()
-    filter.intersectWith(loadFilter(bytes) as BloomFilter)
-    expect(filter.serialise()).toEqual(bytes)
   })
 })
 

@@ -91,12 +91,16 @@ export function fingerprintCells(kind: FingerprintKind, entryCount: number): Rat
 /** Grown from a slice for 100 keys, and with all keys in the first. */
 export function scalableCells(entryCount: number): RateCell[] {
   return [100, entryCount].flatMap((firstCapacity) =>
-    [0.1, 0.03, 0.01, 0.003, 0.001].map((rate) => ({
-      name: `scalable from ${firstCapacity} at ${rate}, ${entryCount} keys`,
-      entryCount,
-      ...scalableRate(firstCapacity, Math.fround(rate), entryCount),
-      build: (source) => filled(new ScalableBloomFilter(firstCapacity, rate, hashing), source, entryCount),
-    })),
+    [0.1, 0.03, 0.01, 0.003, 0.001].map((rate): RateCell => {
+      const { expected, scatter } = scalableRate(firstCapacity, Math.fround(rate), entryCount)
+      return {
+        name: `scalable from ${firstCapacity} at ${rate}, ${entryCount} keys`,
+        entryCount,
+        expected,
+        scatter,
+        build: (source) => filled(new ScalableBloomFilter(firstCapacity, rate, hashing), source, entryCount),
+      }
+    }),
   )
 }
 

@@ -9,8 +9,8 @@ import { keyOf } from '../test-keys.ts'
 
 const words = fc.uint32Array({ maxLength: 200 })
 
-test('the compiled kernel is what its source compiles to (node test/support/build-kernel.ts)', () => {
-  expect(readFileSync('src/core/filter/wasm/kernel-binary.ts', 'utf8')).toBe(kernelModule())
+test('the compiled kernel is what its source compiles to (node test/support/build-kernel.ts)', async () => {
+  expect(readFileSync('src/core/filter/wasm/kernel-binary.ts', 'utf8')).toBe(await kernelModule())
 }, 30_000)
 
 describe('words in a filter memory', () => {
