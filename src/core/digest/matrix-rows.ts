@@ -65,13 +65,27 @@ export class MatrixRows {
   }
 
   /**
-   * For the writer's own thread, and between `enter` and `leave` for a reader: which active columns have all probes set?
+   * For the writer's own thread: which active columns have all probes set?
    *
    * @param probes of `probeSequence`, `probeCount` of them at least
    * @param found gets `width` words, bit c & 31 of word c >> 5 for column c
    * @returns whether there is any
    */
   match(probes: Uint32Array, probeCount: number, found: Uint32Array): boolean {
+    // Nobody else changes them.
+    for (let w = 0; w < this.width; w++) found[w] = this.#control[MASKS + w]!
+    return this.#narrow(probes, probeCount, found)
+  }
+
+  /** The same for a reader on another thread, between `enter` and `leave`. */
+  matchInside(probes: Uint32Array, probeCount: number, found: Uint32Array): boolean {
+    // The masks before the rows: what was active then cannot be built in now.
+    for (let w = 0; w < this.width; w++) found[w] = Atomics.load(this.#control, MASKS + w)
+    return this.#narrow(probes, probeCount, found)
+  }
+
+  /** Leaves in `found` the columns that have all probes set. */
+  #narrow(probes: Uint32Array, probeCount: number, found: Uint32Array): boolean {
     const { rows, width } = this
     const rowMask = this.bitCount - 1
     // The first four rows at once, so that their loads overlap: few keys are settled by less. With fewer probes the last
@@ -83,9 +97,7 @@ export class MatrixRows {
     const row3 = (probes[last]! & rowMask) * width
     let any = 0
     for (let w = 0; w < width; w++) {
-      // Of each word the mask before the rows: what was active then cannot be built in now.
-      const active = Atomics.load(this.#control, MASKS + w)
-      const rest = active & rows[row0 + w]! & rows[row1 + w]! & rows[row2 + w]! & rows[row3 + w]!
+      const rest = found[w]! & rows[row0 + w]! & rows[row1 + w]! & rows[row2 + w]! & rows[row3 + w]!
       found[w] = rest
       any |= rest
     }

@@ -25,10 +25,10 @@ while (Atomics.load(shared, bitsOfKey.stop) === 0 && fault === undefined) {
   lookups += 3
   Atomics.store(shared, bitsOfKey.lookups + reader, lookups)
   rows.enter(reader)
-  rows.match(inBothStates, inBothStates.length, found)
+  rows.matchInside(inBothStates, inBothStates.length, found)
   const always = countFound()
   const areOwners = rows.ownersOf(found, owners, 0) === always && sumOf(always) === (PEERS * (PEERS - 1)) / 2
-  const isTorn = rows.match(ofTwoStates, ofTwoStates.length, found)
+  const isTorn = rows.matchInside(ofTwoStates, ofTwoStates.length, found)
   rows.leave(reader)
   if (always !== PEERS || !areOwners)
     fault = `a key of both states is claimed by ${[...owners.subarray(0, always)].join()}`
@@ -38,7 +38,7 @@ while (Atomics.load(shared, bitsOfKey.stop) === 0 && fault === undefined) {
   if (count === 0) continue
   added[0] = bitsOfKey.firstAdded + (lookups % count)
   rows.enter(reader)
-  rows.match(added, 1, found)
+  rows.matchInside(added, 1, found)
   if (rows.ownersOf(found, owners, 0) !== 1 || owners[0] !== 0) fault = 'a key of a delta is missed'
   rows.leave(reader)
 }
