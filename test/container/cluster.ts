@@ -48,6 +48,21 @@ export function isWhole(page: string): boolean {
   return page.slice(0, 64) === createHash('sha256').update(page.slice(64)).digest('hex')
 }
 
+/**
+ * Once in a while a port that the engine has published answers nobody: the caller tries again, and another container gets
+ * another port.
+ */
+function startOrigin(network: StartedNetwork): Promise<StartedTestContainer> {
+  return new GenericContainer(IMAGE)
+    .withNetwork(network)
+    .withNetworkAliases('origin')
+    .withCopyFilesToContainer([{ source: 'deploy/origin/origin.mjs', target: '/origin/origin.mjs' }])
+    .withEntrypoint(['node', '/origin/origin.mjs'])
+    .withExposedPorts(8080)
+    .withWaitStrategy(Wait.forHttp('/requests', 8080).withStartupTimeout(30_000))
+    .start()
+}
+
 /** Proxies and an origin on a network of their own. */
 export class Cluster {
   readonly #network: StartedNetwork
@@ -66,14 +81,7 @@ export class Cluster {
 
   static async start(names: readonly string[]): Promise<Cluster> {
     const network = await new Network().start()
-    const origin = await new GenericContainer(IMAGE)
-      .withNetwork(network)
-      .withNetworkAliases('origin')
-      .withCopyFilesToContainer([{ source: 'deploy/origin/origin.mjs', target: '/origin/origin.mjs' }])
-      .withEntrypoint(['node', '/origin/origin.mjs'])
-      .withExposedPorts(8080)
-      .withWaitStrategy(Wait.forHttp('/requests', 8080))
-      .start()
+    const origin = await startOrigin(network).catch(() => startOrigin(network))
     const started = names.map(async (name) => [name, await startProxy(network, name, names)] as const)
     return new Cluster(network, origin, new Map(await Promise.all(started)))
   }
