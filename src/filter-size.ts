@@ -21,18 +21,26 @@ export interface SizeDemand {
 
 export interface SizeReport {
   readonly entries: number
-  readonly bloom: {
-    readonly bitCount: number
-    readonly probeCount: number
-    readonly bitsPerEntry: number
-    /** (1 - (1 - 1/m)^kn)^k */
-    readonly falseHitRate: number
-    /** (1 - e^(-kn/m))^k */
-    readonly asymptoticRate: number
-    /** Most entries at the error asked for. */
-    readonly entriesAtError: number
-  }
-  readonly kinds: readonly KindSize[]
+  readonly error: number
+  readonly bloom: BloomFigures | Impossible
+  readonly kinds: readonly (KindSize | (Impossible & { readonly kind: string }))[]
+}
+
+/** No such filter does. */
+interface Impossible {
+  readonly problem: string
+}
+
+export interface BloomFigures {
+  readonly bitCount: number
+  readonly probeCount: number
+  readonly bitsPerEntry: number
+  /** (1 - (1 - 1/m)^kn)^k */
+  readonly falseHitRate: number
+  /** (1 - e^(-kn/m))^k */
+  readonly asymptoticRate: number
+  /** Most entries at the error asked for. */
+  readonly entriesAtError: number
 }
 
 export interface KindSize {
@@ -44,27 +52,50 @@ export interface KindSize {
   readonly parameters: string
 }
 
-/** @throws {RangeError} no filter does */
+/** @throws {RangeError} no filter that was asked for does */
 export function sizeReport(demand: SizeDemand): SizeReport {
   const { entries, error, kind, keyBytes } = demand
-  const bloom = bloomSize(demand)
-  const { bitCount, probeCount } = bloom
-  const kinds = FILTER_KINDS.filter(({ name }) => kind === undefined || name === kind)
+  const bloom = orProblem(() => bloomFigures(bloomSize(demand), entries, error))
+  const asked = FILTER_KINDS.filter(({ name }) => kind === undefined || name === kind)
+  const kinds = asked.map((one) => {
+    const size = orProblem(() => kindSize(one, entries, error))
+    return 'problem' in size ? { kind: one.name, problem: size.problem } : size
+  })
+  const [first] = kinds
+  // Bits that were given are told about, whatever the kinds would take.
+  if (demand.bits === undefined && first !== undefined && 'problem' in first) {
+    if (kinds.every((one) => 'problem' in one)) throw new RangeError(first.problem)
+  }
   return {
     entries,
-    bloom: {
-      bitCount,
-      probeCount,
-      bitsPerEntry: bitCount / entries,
-      falseHitRate: expectedFalseHitRate(bloom, entries),
-      asymptoticRate: (-Math.expm1((-probeCount * entries) / bitCount)) ** probeCount,
-      entriesAtError: entriesAtFalseHitRate(bloom, error),
-    },
+    error,
+    bloom,
     kinds: [
-      ...kinds.map((one) => kindSize(one, entries, error)),
-      exact('set of the keys', entries, keyBytes, `${keyBytes} bytes of each key, and nothing else`),
-      exact('set of their MD5', entries, 16, 'the exact directory of Summary Cache'),
+      ...kinds,
+      exact('set of the keys', entries, keyBytes, `at least: ${keyBytes} bytes for each key, and nothing beside them`),
+      exact('set of their MD5', entries, 16, '16 bytes for each key: the exact directory of Summary Cache'),
     ],
+  }
+}
+
+function orProblem<T>(figures: () => T): T | Impossible {
+  try {
+    return figures()
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    return { problem: error.message }
+  }
+}
+
+function bloomFigures(size: BloomSize, entries: number, error: number): BloomFigures {
+  const { bitCount, probeCount } = size
+  return {
+    bitCount,
+    probeCount,
+    bitsPerEntry: bitCount / entries,
+    falseHitRate: expectedFalseHitRate(size, entries),
+    asymptoticRate: (-Math.expm1((-probeCount * entries) / bitCount)) ** probeCount,
+    entriesAtError: entriesAtFalseHitRate(size, error),
   }
 }
 
@@ -96,27 +127,38 @@ function exact(kind: string, entries: number, bytes: number, parameters: string)
 }
 
 export function sizeText(report: SizeReport): string {
-  const { entries, bloom, kinds } = report
+  const { entries, error, bloom, kinds } = report
   const rows = [
     ['kind', 'bits/entry', 'memory', 'false hits', 'can', 'parameters'],
-    ...kinds.map((one) => [
-      one.kind,
-      digits(one.bitsPerEntry),
-      bytesText(one.bytes),
-      percentText(one.falseHitRate),
-      one.can,
-      one.parameters,
-    ]),
+    ...kinds.map((one) =>
+      'problem' in one
+        ? [one.kind, '-', '-', '-', '-', `none: ${one.problem}`]
+        : [
+            one.kind,
+            digits(one.bitsPerEntry),
+            bytesText(one.bytes),
+            percentText(one.falseHitRate),
+            one.can,
+            one.parameters,
+          ],
+    ),
   ]
   return [
-    `A Bloom filter for ${entries.toLocaleString('en')} entries`,
-    `  m = ${bloom.bitCount}, k = ${bloom.probeCount}: ${digits(bloom.bitsPerEntry)} bits an entry, ${bytesText(bloom.bitCount / 8)}`,
-    `  false hits ${percentText(bloom.falseHitRate)} by (1 - (1 - 1/m)^kn)^k, ${percentText(bloom.asymptoticRate)} by (1 - e^(-kn/m))^k`,
-    `  room for ${bloom.entriesAtError.toLocaleString('en')} entries at the error asked for`,
+    `A Bloom filter for ${countText(entries)}`,
+    ...('problem' in bloom ? [`  ${bloom.problem}`] : bloomLines(bloom, error)),
     '',
+    `For ${countText(entries)} with ${percentText(error)} of false hits at most`,
     ...aligned(rows),
     '',
   ].join('\n')
+}
+
+function bloomLines(bloom: BloomFigures, error: number): string[] {
+  return [
+    `  m = ${bloom.bitCount}, k = ${bloom.probeCount}: ${digits(bloom.bitsPerEntry)} bits an entry, ${bytesText(bloom.bitCount / 8)}`,
+    `  false hits ${percentText(bloom.falseHitRate)} by (1 - (1 - 1/m)^kn)^k, ${percentText(bloom.asymptoticRate)} by (1 - e^(-kn/m))^k`,
+    `  room for ${countText(bloom.entriesAtError)} with ${percentText(error)} of false hits at most`,
+  ]
 }
 
 /** Columns as wide as their longest cell, numbers to the right. */
@@ -128,6 +170,10 @@ function aligned(rows: readonly (readonly string[])[]): string[] {
       .join('  ')
       .trimEnd(),
   )
+}
+
+function countText(entries: number): string {
+  return entries === 1 ? '1 entry' : `${entries.toLocaleString('en')} entries`
 }
 
 function digits(value: number): string {

@@ -1,13 +1,16 @@
+import { styleText } from 'node:util'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { MAX_BIT_COUNT, MAX_PROBE_COUNT } from './core/filter/filter-geometry.ts'
 import { FILTER_KINDS } from './core/filter/filter-kinds.ts'
 import { KeyHasher } from './core/filter/key-hasher.ts'
 import { sizeReport, sizeText, type SizeDemand } from './filter-size.ts'
-import { traceText, type TraceStep } from './filter-trace.ts'
+import { traceText, type Paint, type TraceStep } from './filter-trace.ts'
 
 /** What is drawn must fit a screen. */
 const MAX_TRACED_BITS = 256
 const MAX_ENTRIES = 2 ** 31
+/** Nearer to 1, a double cannot tell the rate of so many entries from that of one more. */
+const MAX_ERROR = 0.999
 
 interface TraceOptions {
   readonly bits: number
@@ -33,7 +36,10 @@ function sizeCommand(): Command {
     .addOption(new Option('--kind <kind>', 'only this one').choices(FILTER_KINDS.map(({ name }) => name)))
     .option('--key-bytes <n>', 'of a key in a set, on average', count(1, 65_536), 60)
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample: summary-cache filter size --entries 1e6 --error 1/256')
+    .addHelpText(
+      'after',
+      '\nExamples: summary-cache filter size --entries 1e6 --error 1/256\n          summary-cache filter size --entries 1e5 --bits 1600000 --probes 4',
+    )
     .action((options: SizeDemand & { json?: boolean }, command: Command) => {
       try {
         const { entries, error, keyBytes, bits, probes, kind } = options
@@ -62,8 +68,16 @@ function traceCommand(): Command {
     .addOption(
       new Option('--hash <scheme>', 'where positions are not given').choices(['murmur3', 'md5']).default('murmur3'),
     )
-    .option('-a, --add <key[=positions]>', 'add a key, such as apple or apple=2,5; as often as wanted', step('add'))
-    .option('-q, --query <key[=positions]>', 'ask for a key; as often as wanted', step('query'))
+    .option(
+      '-a, --add <key[=positions]>',
+      'add a key, such as apple or apple=2,5; numbers behind the last = are its positions',
+      step('add'),
+    )
+    .option(
+      '-q, --query <key[=positions]>',
+      'ask for a key; both as often as wanted, in the order given',
+      step('query'),
+    )
     .addHelpText(
       'after',
       '\nExample: summary-cache filter trace --bits 8 --add apple=2,5 --add banana=5,7 --query cherry=1,4 --query grape=2,7',
@@ -71,21 +85,40 @@ function traceCommand(): Command {
     .action((options: TraceOptions, command: Command) => {
       const { bits, probes, hash } = options
       if (steps.length === 0) command.error('error: nothing to do; name a key by --add or --query')
+      const known = new Map<string, readonly number[]>()
       for (const { verb, key, positions } of steps) {
         if (positions === undefined) continue
-        const wrong = positions.find((position) => position >= bits)
-        if (wrong !== undefined) {
-          command.error(
-            `error: --${verb} ${key}: position ${wrong} of ${bits} bits; positions go from 0 to ${bits - 1}`,
-          )
-        }
-        if (positions.length !== probes) {
-          command.error(`error: --${verb} ${key}: ${positions.length} positions for ${probes} probes; give ${probes}`)
-        }
+        const problem = positionsProblem(positions, known.get(key), bits, probes)
+        if (problem !== undefined) command.error(`error: --${verb} ${key}: ${problem}`)
+        known.set(key, positions)
       }
       const hasher = hash === 'md5' ? KeyHasher.md5(probes) : KeyHasher.murmur3()
-      process.stdout.write(traceText(steps, { ...hasher.hashing, bitCount: bits, probeCount: probes }, hasher))
+      const geometry = { ...hasher.hashing, bitCount: bits, probeCount: probes }
+      // What is given for a key once holds wherever it is named.
+      const placed = steps.map(({ verb, key }) => ({ verb, key, positions: known.get(key) }))
+      process.stdout.write(traceText(placed, geometry, hasher, process.stdout.isTTY ? inColour : inBlack))
     })
+}
+
+/** Leaves the colours out where NO_COLOR says so. */
+const inColour: Paint = (tone, text) => styleText(tone, text)
+const inBlack: Paint = (_, text) => text
+
+function positionsProblem(
+  positions: readonly number[],
+  before: readonly number[] | undefined,
+  bits: number,
+  probes: number,
+): string | undefined {
+  const wrong = positions.find((position) => position >= bits)
+  if (wrong !== undefined) return `position ${wrong} of ${bits} bits; positions go from 0 to ${bits - 1}`
+  if (positions.length !== probes) {
+    return `${positions.length} position${positions.length === 1 ? '' : 's'} for ${probes} probe${probes === 1 ? '' : 's'}; give ${probes}`
+  }
+  if (before !== undefined && before.join() !== positions.join()) {
+    return `positions ${positions.join()} after ${before.join()}; a key has the same ones always, give them once`
+  }
+  return undefined
 }
 
 /** A key, perhaps with positions behind its last `=`. */
@@ -120,6 +153,8 @@ function rate(text: string): number {
   let value = Number(plain)
   if (percentage !== undefined) value = Number(percentage) / 100
   if (above !== undefined) value = Number(above) / Number(below)
-  if (!(value > 0 && value < 1)) throw new InvalidArgumentError('Write a rate between 0 and 1: 0.01, 1% or 1/100.')
+  if (!(value > 0 && value <= MAX_ERROR)) {
+    throw new InvalidArgumentError(`Write a rate above 0 and up to ${MAX_ERROR}: 0.01, 1% or 1/100.`)
+  }
   return value
 }

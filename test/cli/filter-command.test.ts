@@ -1,6 +1,9 @@
 import { CommanderError } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { FILTER_KINDS } from '../../src/core/filter/filter-kinds.ts'
+import { KeyHasher } from '../../src/core/filter/key-hasher.ts'
+import { sizeReport, sizeText, type SizeDemand } from '../../src/filter-size.ts'
+import { traceText } from '../../src/filter-trace.ts'
 import { filterCommand } from '../../src/filter.ts'
 import { run } from './run.ts'
 
@@ -9,6 +12,9 @@ const textOf = async (...words: string[]): Promise<string> => {
   expect([code, err]).toEqual([0, ''])
   return out
 }
+
+const sized = (demand: Pick<SizeDemand, 'entries'> & Partial<SizeDemand>): ReturnType<typeof sizeReport> =>
+  sizeReport({ error: 0.01, bits: undefined, probes: undefined, kind: undefined, keyBytes: 60, ...demand })
 
 describe('filter trace shows the textbook\u2019s filter', () => {
   test('of 8 bits and two probes: cherry is certainly not in it, grape is a false hit', async () => {
@@ -34,10 +40,11 @@ add banana: is given 5, 7
 
 query cherry: is given 1, 4
   bit 1 is 0
+  bit 4 is 0
    0 1 2 3 4 5 6 7
    0 0 1 0 0 1 0 1
      ^     ^
-  certainly not in it: bit 1 is 0
+  certainly not in it: bits 1, 4 are 0
 
 query grape: is given 2, 7
   bit 2 is 1
@@ -94,6 +101,46 @@ query elephant: is given 9
   })
 })
 
+test('what is given for a key holds wherever it is named, also before', async () => {
+  const text = await textOf('trace', '--bits', '8', '--query', 'apple', '--add', 'apple=2,5', '--query', 'apple')
+  expect(text.match(/^(?:query|add) .*$/gm)).toEqual(
+    ['query', 'add', 'query'].map((verb) => `${verb} apple: is given 2, 5`),
+  )
+  expect(text).toContain('certainly not in it: bits 2, 5 are 0')
+  expect(text).toContain('a true hit: it was added')
+})
+
+describe('a trace', () => {
+  const { hashing } = KeyHasher.murmur3()
+  const traced = (bitCount: number, positions: number[], paint = (_: string, text: string): string => text): string => {
+    const steps = (['add', 'query'] as const).map((verb) => ({ verb, key: verb, positions }))
+    return traceText(steps, { ...hashing, bitCount, probeCount: positions.length }, KeyHasher.murmur3(), paint)
+  }
+
+  test('of many bits is drawn in rows that a terminal of 80 columns shows, each bit once', () => {
+    const lines = traced(256, [0, 255]).split('\n')
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(80)
+    const drawing = lines.slice(lines.findIndex((line) => line.startsWith('add')) + 3).join(' ')
+    const numbers = (/[^a-z]+/.exec(drawing)![0].match(/\d+/g) ?? []).map(Number)
+    const rows = Array.from({ length: 16 }, (_, row) => [
+      ...Array.from({ length: 16 }, (__, i) => 16 * row + i),
+      ...Array.from({ length: 16 }, (__, i) => (16 * row + i === 0 || 16 * row + i === 255 ? 1 : 0)),
+    ])
+    expect(numbers).toEqual(rows.flat())
+  })
+
+  test('sets off the bits of a step and the verdict, and nothing else', () => {
+    const text = traced(8, [2, 5], (tone, part) => `<${tone}>${part}</>`)
+    expect(text).toContain('   0 1 <bold>2</> 3 4 <bold>5</> 6 7\n   0 0 <bold>1</> 0 0 <bold>1</> 0 0\n')
+    expect(text).toContain('<red>a false hit</>: it was never added')
+    expect(text.replaceAll(/<\w+>|<\/>/g, '')).toBe(traced(8, [2, 5]))
+  })
+
+  test('of a filter that is full makes no guess at its entries', () => {
+    expect(traced(1, [0])).toMatch(/set 1 of 1 bit\n.*\nevery bit is set, which tells nothing/)
+  })
+})
+
 describe('filter size', () => {
   test('prints m, k and memory of a Bloom filter beside all kinds and two exact sets', async () => {
     const text = await textOf('size', '--entries', '1e6', '--error', '1/256')
@@ -108,7 +155,11 @@ describe('filter size', () => {
       string,
       unknown
     >
-    expect(report).toMatchObject({ entries: 1000, bloom: { bitCount: 9594, probeCount: 7, entriesAtError: 1000 } })
+    expect(report).toMatchObject({
+      entries: 1000,
+      error: 0.01,
+      bloom: { bitCount: 9594, probeCount: 7, entriesAtError: 1000 },
+    })
     expect(report['kinds']).toHaveLength(FILTER_KINDS.length + 2)
   })
 
@@ -129,8 +180,34 @@ describe('filter size', () => {
     expect(bloom['falseHitRate']).toBeGreaterThan(0.00999)
   })
 
-  test('of one kind only', async () => {
-    const text = await textOf('size', '--entries', '10', '--kind', 'ribbon')
+  test('goes on where some kinds cannot do what is asked, and says which and why', () => {
+    const text = sizeText(sized({ entries: 10, error: 1e-10 }))
+    expect(text).toMatch(/^bloom +59\.20 /m)
+    expect(text).toMatch(/^xor +-.* none: no fingerprint for a false hit rate of 1e-10$/m)
+    // Here it is the Bloom filter that cannot.
+    const other = sizeText(sized({ entries: 1e8, error: 1e-9, kind: 'binary-fuse' }))
+    expect(other).toMatch(/no filter of 2147483648 bits or less does[^]*^binary-fuse +33\.78 /m)
+  })
+
+  test('tells about bits that are given where no kind can do what is asked', () => {
+    const { bloom, kinds } = sized({ entries: 2e9, error: 1e-9, bits: 64 })
+    expect(bloom).toMatchObject({ bitCount: 64, entriesAtError: 0 })
+    expect(kinds.filter((one) => 'problem' in one)).toHaveLength(FILTER_KINDS.length)
+  })
+
+  test('says how the figures of the exact sets come about', () => {
+    const text = sizeText(sized({ entries: 1e6, keyBytes: 80 }))
+    expect(text).toMatch(/^set of the keys +640 +76\.29 MiB .* at least: 80 bytes for each key/m)
+    expect(text).toMatch(/^set of their MD5 +128 +15\.26 MiB .* 16 bytes for each key/m)
+  })
+
+  test('answers at once at the greatest error that it takes, for the largest filter', () => {
+    const { bloom } = sized({ entries: 1, error: 0.999, bits: 2 ** 31, probes: 16, kind: 'bloom' })
+    expect(bloom).toMatchObject({ entriesAtError: 1_299_210_837 })
+  })
+
+  test('of one kind only', () => {
+    const text = sizeText(sized({ entries: 10, kind: 'ribbon' }))
     expect(text).toMatch(/^ribbon/m)
     expect(text).not.toMatch(/^cuckoo/m)
   })
@@ -140,14 +217,19 @@ test.each([
   [['size'], /required option '-n, --entries <n>'/],
   [['size', '--entries', 'many'], /'-n, --entries <n>' argument 'many' is invalid. Write a whole number from 1 to/],
   [['size', '--entries', '0'], /Write a whole number from 1/],
-  [['size', '--entries', '10', '--error', '1'], /Write a rate between 0 and 1: 0.01, 1% or 1\/100/],
+  [['size', '--entries', '10', '--error', '1'], /Write a rate above 0 and up to 0.999: 0.01, 1% or 1\/100/],
+  [['size', '--entries', '10', '--error', '0.9999999999999999'], /Write a rate above 0/],
   [['size', '--entries', '10', '--error', '0%'], /Write a rate/],
   [['size', '--entries', '10', '--kind', 'quotient'], /Allowed choices are bloom, .*ribbon/],
   [['size', '--entries', '2e9', '--error', '1e-9'], /no filter of 2147483648 bits or less does; ask for fewer entries/],
   [['size', '--entries', '1e9', '--error', '1e-9', '--probes', '1'], /or less does/],
   [['trace'], /nothing to do; name a key by --add or --query/],
   [['trace', '--bits', '8', '--add', 'a=2,8'], /--add a: position 8 of 8 bits; positions go from 0 to 7/],
-  [['trace', '--query', 'a=2'], /--query a: 1 positions for 2 probes; give 2/],
+  [['trace', '--query', 'a=2'], /--query a: 1 position for 2 probes; give 2/],
+  [
+    ['trace', '--add', 'a=2,5', '--query', 'a=2,3'],
+    /--query a: positions 2,3 after 2,5; a key has the same ones always/,
+  ],
   [['trace', '--add', '=2,3'], /Write a key, or a key and its positions: apple or apple=2,5/],
   [['trace', '--add', 'a=2,-3'], /Write a key, or a key/],
   [['trace', '--bits', '257', '--add', 'a'], /Write a whole number from 1 to 256/],

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { FILTER_KINDS } from '../../src/filters.ts'
+import { FILTER_KINDS, KeyHashList, KeyHasher, MAX_BIT_COUNT, MAX_PROBE_COUNT } from '../../src/filters.ts'
 import * as door from '../../src/filters.ts'
 
 const page = readFileSync('docs/filters.md', 'utf8')
@@ -41,4 +41,28 @@ test('the errors that it names can be had', () => {
   const named = [...page.matchAll(/`(\w+Error)`/g)].map(([, name]) => name!)
   expect(named.length).toBeGreaterThan(3)
   expect(named.filter((name) => !(name in door) && name !== 'RangeError')).toEqual([])
+})
+
+test('the limits that it names are those of the code, and every kind has some', () => {
+  expect(page).toContain(`m from 1 to 2^${Math.log2(MAX_BIT_COUNT)}, k from 1 to ${MAX_PROBE_COUNT} |`)
+  expect(page).toContain(`blocks from 1 to 2^${Math.log2(MAX_BIT_COUNT / 512)}, k from`)
+  const limits = page.slice(page.indexOf('| | limits |'))
+  for (const { name, code } of FILTER_KINDS) expect(limits).toContain(`${code} ${name}`)
+})
+
+test('of scheme 2 there is every kind but the scalable filter', () => {
+  const hasher = KeyHasher.md5(16)
+  const keys = new KeyHashList()
+  keys.push(hasher.hashText('apple'))
+  const fails = FILTER_KINDS.filter((kind) => {
+    try {
+      kind.build(keys, 0.1, hasher.hashing)
+      return false
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      return true
+    }
+  })
+  expect(fails.map(({ name }) => name)).toEqual(['scalable-bloom'])
+  expect(page).toContain('no form for scheme 2')
 })

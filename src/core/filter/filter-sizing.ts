@@ -63,9 +63,14 @@ export function bloomSizeFor(entryCount: number, falseHitRate: number): BloomSiz
   return { bitCount, probeCount: bestProbeCount(bitCount, entryCount) }
 }
 
-/** The most entries that a filter takes at a rate of `falseHitRate` or less. */
+/**
+ * The most entries that a filter takes at a rate of `falseHitRate` or less.
+ * @throws {RangeError} a rate that is not above 0, or above 1 - 1e-9
+ */
 export function entriesAtFalseHitRate(size: BloomSize, falseHitRate: number): number {
   const { bitCount, probeCount } = size
+  // Nearer to 1 the formula is flat for as many entries as doubles cannot tell apart.
+  if (!(falseHitRate > 0 && falseHitRate <= 1 - 1e-9)) throw new RangeError(`a false hit rate of ${falseHitRate}`)
   // The formula solved for n, then corrected for rounding.
   const share = falseHitRate ** (1 / probeCount)
   let entries = Math.floor(Math.log1p(-share) / (probeCount * Math.log1p(-1 / bitCount)))

@@ -103,6 +103,10 @@ describe('a size for so many entries at that rate', () => {
     }
   })
 
+  test.each([0, -1, NaN, 1, 0.9999999999999998])('how many fit at a rate of %d is not asked', (rate) => {
+    expect(() => entriesAtFalseHitRate({ bitCount: 2 ** 31, probeCount: 1 }, rate)).toThrow(RangeError)
+  })
+
   test('the best number of probes is about ln 2 m/n', () => {
     expect([4, 8, 12, 16, 20].map((loadFactor) => bestProbeCount(loadFactor * 10_000, 10_000))).toEqual([
       3, 6, 8, 11, 14,
