@@ -4,6 +4,7 @@ import type { RequestHead, ResponseHead } from '../core/http/message-head.ts'
 import type { StoredHead } from '../core/http/stored-head.ts'
 import type { DirectoryEntry } from '../core/directory/cache-directory.ts'
 import type { Peer } from '../core/peers/peer.ts'
+import type { PartialSnapshot } from './partial-snapshot.ts'
 import type { ProxyEvent } from './proxy-event.ts'
 
 // What the proxy needs of the world. `B` is a body, which the proxy never looks into: bytes or a stream
@@ -117,16 +118,39 @@ export interface PeerFetch<B> {
   fetch(peer: Peer, request: RequestHead, signal: AbortSignal): Promise<FetchedResponse<B>>
 }
 
-/** Carries digest frames. What they say is the protocol's business. */
-export interface DigestTransport {
-  /** To every peer that follows our digest; returns how many it went to. */
-  broadcast(frame: Uint8Array): number
-  /** Opens (or opens again) the stream of a peer's digest, telling it what we have. */
-  follow(peer: Peer, want: Uint8Array, handler: DigestStreamHandler): DigestStream
+/** How many followers a publication went to. */
+export interface BroadcastCounts {
+  readonly frames: number
+  /** Followers of protocol version 1, which got the snapshot itself. */
+  readonly snapshots: number
 }
 
+/** Carries digest frames. What they say is the protocol's business. */
+export interface DigestTransport {
+  /**
+   * To every peer that follows our digest.
+   * @param snapshot what followers of protocol version 1 get in the place of `frame`, since they fetch none
+   */
+  broadcast(frame: Uint8Array, snapshot?: Uint8Array): BroadcastCounts
+  /** Opens (or opens again) the stream of a peer's digest, telling it what we have. */
+  follow(peer: Peer, want: Uint8Array, handler: DigestStreamHandler): DigestStream
+  /**
+   * The frames that answer a want, apart from the stream. Protocol version 2.
+   * @throws {FetchError}
+   */
+  ask(peer: Peer, want: Uint8Array, signal: AbortSignal): Promise<readonly Uint8Array[]>
+  /**
+   * Reads the peer's snapshot, from the start or on from what `partial` has. Protocol version 2.
+   * @throws {FetchError} it broke off; what has come is in `partial`
+   */
+  readSnapshot(peer: Peer, partial: PartialSnapshot, signal: AbortSignal): Promise<void>
+}
+
+/** The protocol's versions: `follow` speaks the newest that both know. */
+export type ProtocolVersion = 1 | 2
+
 export interface DigestStreamHandler {
-  opened(): void
+  opened(version: ProtocolVersion): void
   frame(bytes: Uint8Array): void
   /** Why the stream ended. Called once, the last call. */
   closed(reason: string): void
@@ -134,6 +158,47 @@ export interface DigestStreamHandler {
 
 export interface DigestStream {
   close(): void
+}
+
+/** What a transport gives away of our own digest. */
+export interface DigestSource {
+  /**
+   * Hands `deliver` the frames that answer a want. Who follows is to be counted among the followers within that call:
+   * then nothing published later is missed, or sent twice.
+   *
+   * @param asker who asks, by name or address: bounds are kept for each
+   * @param version 1: a snapshot comes among the frames; 2: a heartbeat names the state, and the snapshot is fetched
+   * @throws {MalformedMessageError} it is no want
+   * @throws {BudgetError} the asker has had its share for now
+   */
+  answer(
+    asker: string,
+    want: Uint8Array,
+    version: ProtocolVersion,
+    deliver: (frames: readonly Uint8Array[]) => void,
+  ): Promise<void>
+  /**
+   * An encoded snapshot: that of `tag` while it is kept (half a minute at least), else of the state published last.
+   * @throws {BudgetError}
+   */
+  snapshot(asker: string, tag: string | undefined): Promise<EncodedSnapshot>
+}
+
+export interface EncodedSnapshot {
+  /** `incarnation.generation.sequence` */
+  readonly tag: string
+  readonly frame: Uint8Array
+}
+
+/** A peer has asked for more than its share. */
+export class BudgetError extends Error {
+  override readonly name = 'BudgetError'
+  readonly code = 'BUDGET'
+  readonly retryAfterMs: number
+  constructor(message: string, retryAfterMs: number) {
+    super(message)
+    this.retryAfterMs = retryAfterMs
+  }
 }
 
 export interface EventSink {
