@@ -1,36 +1,30 @@
+import { MAX_PEERS } from '../core/peers/peer-table.ts'
 import type { Peer } from '../core/peers/peer.ts'
-import type { PeerState } from '../core/peers/peer-table.ts'
+import { TokenBucket } from '../core/peers/token-bucket.ts'
 import type { Publication } from '../core/protocol/digest-publisher.ts'
-import type { SummaryCacheProtocol } from '../core/protocol/summary-cache-protocol.ts'
-import type { Clock, DigestStream, DigestTransport, EventSink, Random } from './ports.ts'
+import { DigestFollowing, PREFIX_BYTES, type DigestFollowingParts } from './digest-following.ts'
+import { BudgetError, type DigestSource, type EncodedSnapshot, type ProtocolVersion } from './ports.ts'
 import type { DigestFrameKind, PeerChanged } from './proxy-event.ts'
+import { inSlices } from './slices.ts'
 
 /** How often the protocol is asked what is due: a fifth of the freshest profile's age. */
 const TICK_MS = 50
-// A stream that broke is opened again at once after a clean end, else with growing pauses, so that a dead peer costs a
-// connection attempt now and then.
-const FIRST_PAUSE_MS = 250
-const LAST_PAUSE_MS = 10_000
-/** Frames are prefixed by their length. */
-const PREFIX_BYTES = 4
+/** Steps of a turn of what is done in slices: some tens of microseconds. */
+const TURN_STEPS = 512
 
-export interface DigestExchangeParts {
-  readonly protocol: SummaryCacheProtocol
-  readonly transport: DigestTransport
-  readonly clock: Clock
-  readonly random: Random
-  readonly events: EventSink
+export interface DigestExchangeParts extends DigestFollowingParts {
   /** Called on each tick: entries that have gone stale leave the summary. */
   readonly expire: (nowMs: number) => void
 }
 
-/** Drives the protocol: publishes what is due, follows every peer's digest (ARCHITECTURE: how data flows, d). */
-export class DigestExchange {
+/** Drives the protocol: publishes what is due, answers followers, follows every peer's digest (ARCHITECTURE: how data flows, d). */
+export class DigestExchange implements DigestSource {
   readonly #parts: DigestExchangeParts
   readonly #stopped = new AbortController()
-  readonly #followed = new Map<string, AbortController>()
-  /** Peers whose replica is being built. */
-  readonly #building = new Set<PeerState>()
+  readonly #followed = new Map<string, DigestFollowing>()
+  /** What askers may still ask for; those heard of longest ago first. */
+  readonly #askers = new Map<string, TokenBucket>()
+  #turning: Promise<void> | undefined
 
   constructor(parts: DigestExchangeParts) {
     this.#parts = parts
@@ -44,9 +38,9 @@ export class DigestExchange {
   stop(): void {
     const { protocol, transport } = this.#parts
     this.#stopped.abort()
-    for (const following of this.#followed.values()) following.abort()
+    for (const following of this.#followed.values()) following.stop()
     const frame = protocol.publisher.goodbye()
-    this.#sent('goodbye', frame.length, transport.broadcast(frame))
+    this.#sent('goodbye', frame.length + PREFIX_BYTES, transport.broadcast(frame))
   }
 
   /** False: the table is full or the name is taken. */
@@ -54,147 +48,133 @@ export class DigestExchange {
     const state = this.#parts.protocol.peers.add(peer)
     if (state === undefined) return false
     state.isConnected = false
-    const stop = new AbortController()
-    this.#followed.set(peer.name, stop)
+    const following = new DigestFollowing(this.#parts, state)
+    this.#followed.set(peer.name, following)
     this.#changed(peer.name, 'added', peer.url)
-    void this.#followUntil(state, stop.signal)
+    void following.run()
     return true
   }
 
   /** False: no peer of this name. */
   leave(name: string): boolean {
     const { protocol } = this.#parts
-    this.#followed.get(name)?.abort()
+    this.#followed.get(name)?.stop()
     this.#followed.delete(name)
     if (protocol.peers.remove(name) === undefined) return false
     this.#changed(name, 'removed', 'by command')
     return true
   }
 
-  /** What a new follower is to be sent first. @throws {MalformedMessageError} */
-  answer(want: Uint8Array): readonly Uint8Array[] {
+  async answer(
+    asker: string,
+    want: Uint8Array,
+    version: ProtocolVersion,
+    deliver: (frames: readonly Uint8Array[]) => void,
+  ): Promise<void> {
     const { clock, events, protocol } = this.#parts
-    const frames = protocol.answer(want, clock.monotonicMs())
-    events.emit({ kind: 'digest-received', frame: 'want', count: 1, bytes: want.length + PREFIX_BYTES })
-    for (const { kind, frame } of frames) this.#sent(kind, frame.length, 1)
-    return frames.map(({ frame }) => frame)
+    this.#allow(asker, want.length)
+    const answer = protocol.answer(want, version === 1)
+    events.emit({ kind: 'digest-received', peer: asker, frame: 'want', count: 1, bytes: want.length + PREFIX_BYTES })
+    await inSlices(() => answer.work(TURN_STEPS, clock.monotonicMs()), clock, this.#stopped.signal)
+    const frames = answer.frames(clock.monotonicMs())
+    for (const { kind, frame } of frames) {
+      this.#charge(asker, frame.length)
+      this.#sent(kind, frame.length + PREFIX_BYTES, 1)
+    }
+    deliver(frames.map(({ frame }) => frame))
   }
 
-  /** Publishes at once what is unpublished, or a new generation. */
-  publish(turnOver: boolean): void {
+  async snapshot(asker: string, tag: string | undefined): Promise<EncodedSnapshot> {
+    this.#allow(asker, 0)
+    const snapshot = await this.#snapshot(tag)
+    this.#charge(asker, snapshot.frame.length)
+    this.#sent('snapshot', snapshot.frame.length, 1)
+    return snapshot
+  }
+
+  /** Publishes at once what is unpublished. */
+  publish(): void {
     const { clock, protocol } = this.#parts
-    this.#broadcast(protocol.publisher.publish(clock.monotonicMs(), 'command', turnOver))
+    this.#broadcast(protocol.publisher.publish(clock.monotonicMs(), 'command'))
+  }
+
+  /** Resolves when a new generation has been published. */
+  async newGeneration(): Promise<void> {
+    const { publisher } = this.#parts.protocol
+    // One that is under way may have begun before what the operator wants to have in it.
+    await this.#turning
+    publisher.beginGeneration({ reason: 'command', refill: publisher.summary.geometry })
+    await this.#turn()
+  }
+
+  async #snapshot(tag: string | undefined): Promise<EncodedSnapshot> {
+    const { clock, protocol } = this.#parts
+    const { publisher } = protocol
+    const { signal } = this.#stopped
+    for (;;) {
+      const kept = publisher.keptSnapshot(tag)
+      if (kept !== undefined) return kept
+      await inSlices(() => publisher.encodeSnapshot(TURN_STEPS, clock.monotonicMs()), clock, signal)
+      if (signal.aborted) throw new BudgetError('stopping', 1_000)
+    }
   }
 
   async #tickUntilStopped(): Promise<void> {
     const { clock, protocol, expire } = this.#parts
+    const { publisher } = protocol
     while (!this.#stopped.signal.aborted) {
       const nowMs = clock.monotonicMs()
       expire(nowMs)
       this.#broadcast(protocol.tick(nowMs))
-      // Its state may have to be moved beside those of other peers that have come or gone.
-      for (const state of protocol.peers.all()) {
-        const following = this.#followed.get(state.peer.name)
-        if (state.digest.hasWork && following !== undefined) void this.#build(state, following.signal)
-      }
+      if (publisher.hasWork) void this.#turn()
+      // Their states may have to be moved beside those of other peers that have come or gone.
+      for (const following of this.#followed.values()) following.build()
       await clock.sleep(TICK_MS, this.#stopped.signal)
     }
+  }
+
+  /** Works on the next generation until it is published. */
+  #turn(): Promise<void> {
+    const { clock, protocol } = this.#parts
+    const { publisher } = protocol
+    const turn = (): boolean => {
+      this.#broadcast(publisher.work(TURN_STEPS, clock.monotonicMs()))
+      return publisher.hasWork
+    }
+    this.#turning ??= inSlices(turn, clock, this.#stopped.signal).then(() => {
+      this.#turning = undefined
+    })
+    return this.#turning
   }
 
   #broadcast(due: Publication | undefined): void {
     if (due === undefined) return
     const { events, protocol, transport } = this.#parts
-    this.#sent(due.kind, due.frame.length, transport.broadcast(due.frame))
+    this.#sent(due.kind, due.frame.length + PREFIX_BYTES, transport.broadcast(due.frame))
+    if (due.reason === 'idle') return
     const { incarnation, generation, sequence } = protocol.publisher.name
-    if (sequence === 0 && due.kind !== 'heartbeat') {
-      events.emit({ kind: 'digest-turned', incarnation, generation, reason: due.reason })
+    if (sequence === 0) events.emit({ kind: 'digest-turned', incarnation, generation, reason: due.reason })
+  }
+
+  /** @throws {BudgetError} */
+  #allow(asker: string, bytes: number): void {
+    const nowMs = this.#parts.clock.monotonicMs()
+    const bucket = this.#askers.get(asker) ?? new TokenBucket(this.#parts.protocol.budgets.sentBytes)
+    // Insertion order is order in time.
+    this.#askers.delete(asker)
+    this.#askers.set(asker, bucket)
+    if (this.#askers.size > MAX_PEERS) this.#askers.delete(this.#askers.keys().next().value!)
+    if (!bucket.take(bytes, nowMs)) {
+      throw new BudgetError(`${asker} has asked for more than any digest needs`, bucket.waitMs(nowMs))
     }
   }
 
-  async #followUntil(state: PeerState, signal: AbortSignal): Promise<void> {
-    const { clock, random } = this.#parts
-    let failures = 0
-    while (!signal.aborted) {
-      const before = state.digest.state
-      const end = await this.#stream(state, signal)
-      if (signal.aborted) return
-      // Only what has been proved counts as progress: who sends the same wrong frames again has to wait.
-      failures = state.digest.state !== before ? 0 : failures + 1
-      if (end.again && failures === 0) continue
-      const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** failures, LAST_PAUSE_MS)
-      // Half of it by chance: peers that lost the same one do not come back all at once.
-      await clock.sleep(pauseMs * (0.5 + random.next() / 2), signal)
-    }
+  #charge(asker: string, bytes: number): void {
+    this.#askers.get(asker)?.take(bytes, this.#parts.clock.monotonicMs())
   }
 
-  /** One stream of a peer's digest, from asking for it to its end. */
-  #stream(state: PeerState, signal: AbortSignal): Promise<{ again: boolean }> {
-    const { clock, protocol, transport } = this.#parts
-    const { peer, index } = state
-    return new Promise((resolve) => {
-      let again = false
-      let left = false
-      let refused: string | undefined
-      const want = state.digest.want()
-      let stream: DigestStream | undefined
-      const close = (): void => stream?.close()
-      stream = transport.follow(peer, want, {
-        opened: () => {
-          state.isConnected = true
-          this.#sent('want', want.length, 1)
-          this.#changed(peer.name, 'connected', peer.url)
-        },
-        frame: (bytes) => {
-          const nowMs = clock.monotonicMs()
-          const received = protocol.receive(index, bytes, nowMs)
-          if (received === undefined) return
-          if (received.refused !== undefined) {
-            refused = received.refused
-            this.#changed(peer.name, 'refused', refused)
-            close()
-            return
-          }
-          left = received.merge === 'left'
-          if (received.kind !== undefined) this.#received(received.kind, bytes.length)
-          if (state.health.heard(nowMs)) this.#changed(peer.name, 'recovered', 'heard of again')
-          if (received.merge === 'building') void this.#build(state, signal)
-          // What we lack is asked for by a new stream that says what we have.
-          if (received.lacks && !again && !left) {
-            again = true
-            close()
-          }
-        },
-        closed: (reason) => {
-          signal.removeEventListener('abort', close)
-          // A stream that is opened again to ask for more leaves the peer as it was.
-          if (!again) {
-            state.isConnected = false
-            if (!signal.aborted)
-              this.#changed(peer.name, 'disconnected', refused ?? (left ? 'it said goodbye' : reason))
-          }
-          resolve({ again })
-        },
-      })
-      if (signal.aborted) close()
-      else signal.addEventListener('abort', close, { once: true })
-    })
-  }
-
-  /** Builds a snapshot or turnover in slices, between which requests are served. */
-  async #build(state: PeerState, signal: AbortSignal): Promise<void> {
-    const { clock } = this.#parts
-    if (this.#building.has(state)) return
-    this.#building.add(state)
-    while (!signal.aborted && state.digest.work(clock.monotonicMs())) await clock.sleep(0, signal)
-    this.#building.delete(state)
-  }
-
-  #sent(frame: DigestFrameKind, frameBytes: number, count: number): void {
-    if (count > 0) this.#parts.events.emit({ kind: 'digest-sent', frame, count, bytes: frameBytes + PREFIX_BYTES })
-  }
-
-  #received(frame: DigestFrameKind, frameBytes: number): void {
-    this.#parts.events.emit({ kind: 'digest-received', frame, count: 1, bytes: frameBytes + PREFIX_BYTES })
+  #sent(frame: DigestFrameKind, bytes: number, count: number): void {
+    if (count > 0) this.#parts.events.emit({ kind: 'digest-sent', frame, count, bytes })
   }
 
   #changed(peer: string, state: PeerChanged['state'], reason: string): void {

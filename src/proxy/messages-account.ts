@@ -1,5 +1,5 @@
 import type { FalseHitCause } from '../core/peers/guess-counts.ts'
-import type { DigestFrameKind, DigestFrames, LocalMiss, PeerAsked } from './proxy-event.ts'
+import type { DigestFrameKind, DigestFramesSent, LocalMiss, PeerAsked } from './proxy-event.ts'
 import type { IcpCounts, InterCacheCounts } from './views.ts'
 
 /** Frames that bring a peer's replica up to date: what the paper calls updates. */
@@ -37,7 +37,7 @@ export class MessagesAccount {
   #icpQueries = 0
   #icpBytes = 0
 
-  sent(frames: DigestFrames): void {
+  sent(frames: DigestFramesSent): void {
     const bytes = frames.count * frames.bytes
     this.#framesSent[frames.frame] += frames.count
     this.#frameBytesSent[frames.frame] += bytes

@@ -31,6 +31,13 @@ export class PartialSnapshot {
     return this.#room.subarray(0, this.#receivedBytes)
   }
 
+  /** Forgets all that has come; the frame stays with whoever took it. */
+  clear(): void {
+    this.#tag = undefined
+    this.#receivedBytes = 0
+    this.#room = new Uint8Array(0)
+  }
+
   /**
    * It starts, or starts anew as another state's: what had come is dropped.
    * @returns false: it is longer than allowed

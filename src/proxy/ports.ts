@@ -118,20 +118,10 @@ export interface PeerFetch<B> {
   fetch(peer: Peer, request: RequestHead, signal: AbortSignal): Promise<FetchedResponse<B>>
 }
 
-/** How many followers a publication went to. */
-export interface BroadcastCounts {
-  readonly frames: number
-  /** Followers of protocol version 1, which got the snapshot itself. */
-  readonly snapshots: number
-}
-
 /** Carries digest frames. What they say is the protocol's business. */
 export interface DigestTransport {
-  /**
-   * To every peer that follows our digest.
-   * @param snapshot what followers of protocol version 1 get in the place of `frame`, since they fetch none
-   */
-  broadcast(frame: Uint8Array, snapshot?: Uint8Array): BroadcastCounts
+  /** To every peer that follows our digest; returns how many it went to. */
+  broadcast(frame: Uint8Array): number
   /** Opens (or opens again) the stream of a peer's digest, telling it what we have. */
   follow(peer: Peer, want: Uint8Array, handler: DigestStreamHandler): DigestStream
   /**

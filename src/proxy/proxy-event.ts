@@ -66,11 +66,20 @@ export interface OriginAsked {
 export const DIGEST_FRAME_KINDS = ['want', 'snapshot', 'delta', 'turnover', 'heartbeat', 'goodbye'] as const
 export type DigestFrameKind = (typeof DIGEST_FRAME_KINDS)[number]
 
-/** Digest frames sent or received; `bytes` is one frame's size with its length prefix. */
-export interface DigestFrames {
-  readonly kind: 'digest-sent' | 'digest-received'
+/** Digest frames; `bytes` is one frame's size, with its length prefix where it has one. */
+export interface DigestFramesSent {
+  readonly kind: 'digest-sent'
   readonly frame: DigestFrameKind
-  /** To how many peers it went; 1 when received. */
+  /** To how many peers it went. */
+  readonly count: number
+  readonly bytes: number
+}
+
+export interface DigestFramesReceived {
+  readonly kind: 'digest-received'
+  /** Its name, or its address where it did not say. */
+  readonly peer: string
+  readonly frame: DigestFrameKind
   readonly count: number
   readonly bytes: number
 }
@@ -90,4 +99,12 @@ export interface DigestTurned {
   readonly reason: string
 }
 
-export type ProxyEvent = RequestEnded | PeerAsked | LocalMiss | OriginAsked | DigestFrames | PeerChanged | DigestTurned
+export type ProxyEvent =
+  | RequestEnded
+  | PeerAsked
+  | LocalMiss
+  | OriginAsked
+  | DigestFramesSent
+  | DigestFramesReceived
+  | PeerChanged
+  | DigestTurned

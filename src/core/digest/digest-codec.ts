@@ -1,5 +1,12 @@
 import assert from 'node:assert'
-import type { DeltaMessage, DigestMessage, SnapshotMessage, TurnoverMessage, CodedPositions } from './digest-message.ts'
+import type {
+  DeltaMessage,
+  DigestMessage,
+  SnapshotMessage,
+  TurnoverMessage,
+  CodedPositions,
+  WantMessage,
+} from './digest-message.ts'
 import type { DigestName } from './digest-name.ts'
 import { FRAME_HEADER_BYTES, FrameFields, FrameWriter, NAME_BYTES, STATE_BYTES } from './frame-fields.ts'
 import {
@@ -12,16 +19,17 @@ import {
   TYPE_TURNOVER,
   TYPE_WANT,
   WANT_HAVE,
+  WANT_UNTIL,
 } from './frame-types.ts'
-import { checkGapCode, encodeGaps, gapBytes } from './gap-code.ts'
+import { checkGapCode, encodeGaps } from './gap-code.ts'
 import { checkRansCode } from './rans-code.ts'
 import type { StateHead } from './state-head.ts'
 
-// A frame: 'S' 'C' 'D', version 1, type, flags, then fixed big-endian fields by type, then coded positions or bits.
+// A frame: 'S' 'C' 'D', format 1, type, flags, then fixed big-endian fields by type, then coded positions or bits.
 //   name      incarnation u64, generation u32, sequence u32
 //   state     name, hash scheme u8, cache-key rules u8, probes u8, log2 of the bit count u8, key id u32, set bits u32,
 //             entries u32, age of the oldest change in ms u32 (at most), checksum hi u32, lo u32
-//   want      with flag 1: name                     heartbeat  state              goodbye  name
+//   want      with flag 1: name, with flag 2 too: last sequence wanted u32     heartbeat  state     goodbye  name
 //   snapshot  state; with flag 1: gap code of the set positions; with flag 2: rANS code of the raw bits' bytes; else the
 //             raw bits, least significant first
 //   delta     state, from sequence u32, count u32, gap code
@@ -45,24 +53,36 @@ export function maxFrameBytes(limits: DecodeLimits): number {
   return limits.maxBitCount / 8 + TURNOVER_FIXED_BYTES + 4
 }
 
-/** @param have the state to go on from; undefined asks for a snapshot */
-export function encodeWant(have: DigestName | undefined): Uint8Array {
+/**
+ * @param have the state to go on from; undefined asks for a snapshot
+ * @param untilSequence of the generation of `have`: what comes after it is not wanted
+ */
+export function encodeWant(have: DigestName | undefined, untilSequence?: number): Uint8Array {
   if (have === undefined) return new FrameWriter(TYPE_WANT, 0, FRAME_HEADER_BYTES).bytes
-  const frame = new FrameWriter(TYPE_WANT, WANT_HAVE, FRAME_HEADER_BYTES + NAME_BYTES)
+  const isRange = untilSequence !== undefined
+  const flags = isRange ? WANT_HAVE | WANT_UNTIL : WANT_HAVE
+  const frame = new FrameWriter(TYPE_WANT, flags, FRAME_HEADER_BYTES + NAME_BYTES + (isRange ? 4 : 0))
   frame.name(have)
+  if (isRange) frame.u32(untilSequence)
   return frame.bytes
 }
 
 /** @param setBits strictly ascending */
 export function encodeDelta(fromSequence: number, state: StateHead, setBits: Uint32Array): Uint8Array {
-  assert(fromSequence < state.name.sequence, 'a delta must lead on')
   const gaps = encodeGaps(setBits)
-  const frame = new FrameWriter(TYPE_DELTA, 0, DELTA_FIXED_BYTES + gaps.length)
-  frame.state(state)
-  frame.u32(fromSequence)
-  frame.u32(setBits.length)
+  const frame = beginDelta(fromSequence, state, setBits.length, gaps.length)
   frame.bytes.set(gaps, frame.offset)
   return frame.bytes
+}
+
+/** A delta's frame but for its gap code, of `gapBytes` bytes, which belongs at the offset. */
+export function beginDelta(fromSequence: number, state: StateHead, count: number, gapByteCount: number): FrameWriter {
+  assert(fromSequence < state.name.sequence, 'a delta must lead on')
+  const frame = new FrameWriter(TYPE_DELTA, 0, deltaFrameBytesOf(gapByteCount))
+  frame.state(state)
+  frame.u32(fromSequence)
+  frame.u32(count)
+  return frame
 }
 
 /** @param setBits, clearBits strictly ascending; what really changes against the bits of `from` */
@@ -72,20 +92,33 @@ export function encodeTurnover(
   setBits: Uint32Array,
   clearBits: Uint32Array,
 ): Uint8Array {
-  assert(from.incarnation === state.name.incarnation, 'a turnover stays within an incarnation')
-  assert(from.generation < state.name.generation, 'a turnover must lead to a later generation')
   const setGaps = encodeGaps(setBits)
   const clearGaps = encodeGaps(clearBits)
-  const frame = new FrameWriter(TYPE_TURNOVER, 0, TURNOVER_FIXED_BYTES + setGaps.length + clearGaps.length)
-  frame.state(state)
-  frame.u32(from.generation)
-  frame.u32(from.sequence)
-  frame.u32(setBits.length)
-  frame.u32(clearBits.length)
-  frame.u32(setGaps.length)
+  const counts = { setCount: setBits.length, clearCount: clearBits.length }
+  const frame = beginTurnover(from, state, counts, setGaps.length, clearGaps.length)
   frame.bytes.set(setGaps, frame.offset)
   frame.bytes.set(clearGaps, frame.offset + setGaps.length)
   return frame.bytes
+}
+
+/** A turnover's frame but for its two gap codes, which belong at the offset, one behind the other. */
+export function beginTurnover(
+  from: DigestName,
+  state: StateHead,
+  counts: { readonly setCount: number; readonly clearCount: number },
+  setGapBytes: number,
+  clearGapBytes: number,
+): FrameWriter {
+  assert(from.incarnation === state.name.incarnation, 'a turnover stays within an incarnation')
+  assert(from.generation < state.name.generation, 'a turnover must lead to a later generation')
+  const frame = new FrameWriter(TYPE_TURNOVER, 0, turnoverFrameBytesOf(setGapBytes, clearGapBytes))
+  frame.state(state)
+  frame.u32(from.generation)
+  frame.u32(from.sequence)
+  frame.u32(counts.setCount)
+  frame.u32(counts.clearCount)
+  frame.u32(setGapBytes)
+  return frame
 }
 
 export function encodeHeartbeat(state: StateHead): Uint8Array {
@@ -101,14 +134,14 @@ export function encodeGoodbye(name: DigestName): Uint8Array {
   return frame.bytes
 }
 
-/** Exact. */
-export function deltaFrameBytes(setBits: Uint32Array): number {
-  return DELTA_FIXED_BYTES + gapBytes(setBits)
+/** With a gap code of so many bytes. */
+export function deltaFrameBytesOf(gapByteCount: number): number {
+  return DELTA_FIXED_BYTES + gapByteCount
 }
 
-/** Exact. */
-export function turnoverFrameBytes(setBits: Uint32Array, clearBits: Uint32Array): number {
-  return TURNOVER_FIXED_BYTES + gapBytes(setBits) + gapBytes(clearBits)
+/** With gap codes of so many bytes. */
+export function turnoverFrameBytesOf(setGapBytes: number, clearGapBytes: number): number {
+  return TURNOVER_FIXED_BYTES + setGapBytes + clearGapBytes
 }
 
 /**
@@ -127,8 +160,7 @@ export function decodeDigestMessage(frame: Uint8Array, limits: DecodeLimits): Di
 function decodeByType(fields: FrameFields, limits: DecodeLimits): DigestMessage {
   switch (fields.type) {
     case TYPE_WANT:
-      allowFlags(fields, WANT_HAVE)
-      return { kind: 'want', have: fields.flags === WANT_HAVE ? fields.name() : undefined }
+      return decodeWant(fields)
     case TYPE_SNAPSHOT:
       return decodeSnapshot(fields, limits)
     case TYPE_DELTA:
@@ -146,6 +178,17 @@ function decodeByType(fields: FrameFields, limits: DecodeLimits): DigestMessage 
     default:
       throw fields.malformed(`unknown type ${fields.type}`, 4)
   }
+}
+
+function decodeWant(fields: FrameFields): WantMessage {
+  const { flags } = fields
+  if (flags === 0) return { kind: 'want', have: undefined, untilSequence: undefined }
+  allowFlags(fields, WANT_HAVE | WANT_UNTIL)
+  if (flags === WANT_UNTIL) throw fields.malformed('an end without a beginning', 5)
+  const have = fields.name()
+  const untilSequence = flags === WANT_HAVE ? undefined : fields.u32()
+  if (untilSequence !== undefined && untilSequence <= have.sequence) throw fields.malformed('nothing is wanted')
+  return { kind: 'want', have, untilSequence }
 }
 
 function decodeSnapshot(fields: FrameFields, limits: DecodeLimits): SnapshotMessage {

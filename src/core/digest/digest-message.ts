@@ -12,6 +12,8 @@ export interface CodedPositions {
 export interface WantMessage {
   readonly kind: 'want'
   readonly have: DigestName | undefined
+  /** Of the generation of `have`: what comes after it has come already. */
+  readonly untilSequence: number | undefined
 }
 
 export interface SnapshotMessage {

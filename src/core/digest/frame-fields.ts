@@ -10,7 +10,7 @@ export const NAME_BYTES = 16
 export const STATE_BYTES = 44
 
 const MAGIC = [0x53, 0x43, 0x44]
-const VERSION = 1
+const FORMAT_VERSION = 1
 const MAX_U32 = 0xffffffff
 
 /** Writes a frame's fixed fields, big-endian, in order. */
@@ -22,7 +22,7 @@ export class FrameWriter {
   constructor(type: number, flags: number, frameBytes: number) {
     this.bytes = new Uint8Array(frameBytes)
     this.#view = new DataView(this.bytes.buffer)
-    for (const byte of [...MAGIC, VERSION, type, flags]) this.u8(byte)
+    for (const byte of [...MAGIC, FORMAT_VERSION, type, flags]) this.u8(byte)
   }
 
   /** Where the next field goes. */
@@ -79,8 +79,8 @@ export class FrameFields {
     this.#frame = frame
     this.#view = new DataView(frame.buffer, frame.byteOffset, frame.length)
     for (const byte of MAGIC) if (this.u8() !== byte) throw this.malformed('no digest frame', 0)
-    const version = this.u8()
-    if (version !== VERSION) throw this.malformed(`unknown version ${version}`, 3)
+    const format = this.u8()
+    if (format !== FORMAT_VERSION) throw this.malformed(`unknown format ${format}`, 3)
     this.type = this.u8()
     this.flags = this.u8()
   }

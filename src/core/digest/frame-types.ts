@@ -8,6 +8,8 @@ export const TYPE_GOODBYE = 6
 
 /** The asker has a state and names it. */
 export const WANT_HAVE = 1
+/** And says up to where it wants more. */
+export const WANT_UNTIL = 2
 /** Set positions in gap code, not raw bits. */
 export const SNAPSHOT_GAPS = 1
 /** The bytes of the raw bits in rANS code. Not together with gaps. */

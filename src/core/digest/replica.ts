@@ -61,6 +61,7 @@ export class Replica implements MembershipFilter {
   /** Set when the publisher contradicts what is held: nothing but a proof or a snapshot settles that. */
   #isDisputed = false
   #lastRefusal: Refusal | undefined
+  #stepCount = 0
 
   constructor(options: ReplicaOptions) {
     this.#maxBitCount = options.maxBitCount
@@ -94,6 +95,12 @@ export class Replica implements MembershipFilter {
     return this.#needsSnapshot ? undefined : this.#reached
   }
 
+  /** Up to where it lacks something after `have`: what comes then has come already. Undefined: all is lacking. */
+  get gapEnd(): number | undefined {
+    const { have } = this
+    return have && this.#waiting.gapAfter(have)
+  }
+
   /** Why a message or build was given up last, until something is proved again. */
   get lastRefusal(): Refusal | undefined {
     return this.#lastRefusal
@@ -116,6 +123,11 @@ export class Replica implements MembershipFilter {
     const bits = this.#home.buffers!.active
     for (let i = 0; i < probeCount; i++) if (!bits.get(probes[i]! & (bitCount - 1))) return false
     return true
+  }
+
+  /** Positions and words worked off so far, as `work` counts them. */
+  get stepCount(): number {
+    return this.#stepCount
   }
 
   /** Whether `work` has something to do. */
@@ -230,12 +242,15 @@ export class Replica implements MembershipFilter {
   }
 
   #advance(build: StateBuild, maxSteps: number): 'building' | 'applied' | Refusal {
+    const before = build.stepCount
     try {
       build.work(maxSteps)
     } catch (error) {
       if (!(error instanceof MalformedMessageError)) throw error
       this.#giveUp(build)
       return this.#dispute('refused-malformed')
+    } finally {
+      this.#stepCount += build.stepCount - before
     }
     if (build.status === 'more') return 'building'
     if (build.status === 'unproved') {

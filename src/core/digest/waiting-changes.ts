@@ -79,6 +79,17 @@ export class WaitingChanges {
     return reached
   }
 
+  /** Where the gap behind `name` ends, in its generation: the first sequence that a delta waits from. */
+  gapAfter(name: DigestName): number | undefined {
+    let end: number | undefined
+    for (const change of this.#changes) {
+      const from = originOf(change)
+      const isBeyond = change.kind === 'delta' && from.generation === name.generation && from.sequence > name.sequence
+      if (isBeyond && (end === undefined || from.sequence < end)) end = from.sequence
+    }
+    return end
+  }
+
   /** The latest of `name` and all states that they lead to. */
   newest(name: DigestName): DigestName {
     return this.#changes.reduce((newest, { state }) => later(newest, state.name), name)

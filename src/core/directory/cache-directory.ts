@@ -3,6 +3,7 @@ import type { CacheKey } from '../http/cache-key.ts'
 import type { Fields } from '../http/fields.ts'
 import { freshUntilMs } from '../http/freshness.ts'
 import type { StoredHead } from '../http/stored-head.ts'
+import type { ClaimSource } from '../filter/claim-source.ts'
 import type { EvictionPolicy, Slot } from './eviction-policy.ts'
 import { entrySizeBytes } from './entry-size.ts'
 import { ExpiryBuckets } from './expiry-buckets.ts'
@@ -20,12 +21,17 @@ export interface DirectoryEntry {
   readonly sizeBytes: number
 }
 
-/** What a digest may claim: keys of which a peer could be served some variant now (PROTOCOL rule 14). */
+/**
+ * What a digest may claim: keys of which a peer could be served some variant now (PROTOCOL rule 14). Of a key with several
+ * fresh variants one entry, the holder, stands for the claim.
+ */
 export interface ClaimListener {
   /** The first fresh variant of the key came. */
-  claimed(key: CacheKey): void
+  claimed(key: CacheKey, holder: Slot): void
   /** The last fresh variant of the key went, or went stale. */
-  unclaimed(key: CacheKey): void
+  unclaimed(key: CacheKey, holder: Slot): void
+  /** The holder went, and another fresh variant stands for the claim now. */
+  moved(key: CacheKey, from: Slot, to: Slot): void
 }
 
 export type RemovalCause = 'evicted' | 'replaced' | 'purged' | 'removed'
@@ -45,8 +51,9 @@ interface Entry extends DirectoryEntry, Variant<Entry> {
   sizeBytes: number
   /** Monotonic; meaningful while `fresh`. */
   freshUntilMs: number
-  /** Counted in its key's claim. */
   fresh: boolean
+  /** Stands for its key's claim: one of its fresh variants does. */
+  isHolder: boolean
 }
 
 /**
@@ -56,7 +63,7 @@ interface Entry extends DirectoryEntry, Variant<Entry> {
  *
  * Always holds: usedBytes + reservedBytes <= capacityBytes.
  */
-export class CacheDirectory {
+export class CacheDirectory implements ClaimSource {
   readonly capacityBytes: number
   readonly #maxVariants: number
   readonly #policy: EvictionPolicy
@@ -130,13 +137,21 @@ export class CacheDirectory {
     for (const entry of this.#slots) if (entry !== undefined) yield entry
   }
 
-  /** Every key claimed at present, once: what the summary must hold. */
-  *claimedKeys(): Generator<CacheKey, void, undefined> {
-    for (const newest of this.#variants.newestOfEach()) if (anyFresh(newest)) yield newest.key
+  /** Slots in use are below it. */
+  get slotCount(): number {
+    return this.#slots.length
+  }
+
+  /** Every key claimed at present by an entry in slots `fromSlot` to `toSlot`: all together, what the summary must hold. */
+  forEachClaim(fromSlot: Slot, toSlot: Slot, visit: (key: CacheKey) => void): void {
+    for (let slot = fromSlot; slot < toSlot; slot++) {
+      const entry = this.#slots[slot]
+      if (entry?.isHolder) visit(entry.key)
+    }
   }
 
   claims(key: CacheKey): boolean {
-    return anyFresh(this.#variants.newest(key))
+    return firstFresh(this.#variants.newest(key)) !== undefined
   }
 
   /**
@@ -147,7 +162,17 @@ export class CacheDirectory {
   admit(key: CacheKey, stored: StoredHead, bodyBytes: number, nowMs: number): DirectoryEntry {
     const sizeBytes = entrySizeBytes(key, stored, bodyBytes)
     const slot = this.#freeSlots.pop() ?? this.#slots.length
-    const entry: Entry = { slot, key, stored, bodyBytes, sizeBytes, older: undefined, freshUntilMs: 0, fresh: false }
+    const entry: Entry = {
+      slot,
+      key,
+      stored,
+      bodyBytes,
+      sizeBytes,
+      older: undefined,
+      freshUntilMs: 0,
+      fresh: false,
+      isHolder: false,
+    }
     // The new one is in the table before the old one goes: the key's claim does not flicker.
     this.#slots[slot] = entry
     this.#entryCount++
@@ -287,15 +312,24 @@ export class CacheDirectory {
   #markFresh(entry: Entry, fresh: boolean): void {
     if (entry.fresh === fresh) return
     entry.fresh = false
-    const byAnother = anyFresh(this.#variants.newest(entry.key))
+    const other = firstFresh(this.#variants.newest(entry.key))
     entry.fresh = fresh
-    if (byAnother) return
-    if (fresh) this.#claims.claimed(entry.key)
-    else this.#claims.unclaimed(entry.key)
+    if (fresh && other === undefined) {
+      entry.isHolder = true
+      this.#claims.claimed(entry.key, entry.slot)
+    } else if (!fresh && entry.isHolder) {
+      entry.isHolder = false
+      if (other === undefined) {
+        this.#claims.unclaimed(entry.key, entry.slot)
+      } else {
+        other.isHolder = true
+        this.#claims.moved(entry.key, entry.slot, other.slot)
+      }
+    }
   }
 }
 
-function anyFresh(newest: Entry | undefined): boolean {
-  for (let entry = newest; entry !== undefined; entry = entry.older) if (entry.fresh) return true
-  return false
+function firstFresh(newest: Entry | undefined): Entry | undefined {
+  for (let entry = newest; entry !== undefined; entry = entry.older) if (entry.fresh) return entry
+  return undefined
 }

@@ -24,11 +24,6 @@ export class VariantTable<V extends Variant<V>> {
     return this.#newest.get(key.url)
   }
 
-  /** The newest variant of each key. */
-  newestOfEach(): Iterable<V> {
-    return this.#newest.values()
-  }
-
   /** The newest variant whose selecting fields match the request's (RFC 9111 §4.1). */
   find(key: CacheKey, request: Fields): V | undefined {
     let names: readonly string[] = []

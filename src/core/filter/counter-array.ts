@@ -42,6 +42,20 @@ export class CounterArray {
     return value - 1
   }
 
+  /** Which of counters 32 `wordIndex` and up are not 0, the first one least significant; signed. */
+  nonZeroWord(wordIndex: number): number {
+    let bits = 0
+    for (let i = 0; i < 4; i++) {
+      let nibbles = this.words[wordIndex * 4 + i] ?? 0
+      nibbles |= nibbles >>> 1
+      nibbles = (nibbles | (nibbles >>> 2)) & 0x11111111
+      nibbles = (nibbles | (nibbles >>> 3)) & 0x03030303
+      nibbles = (nibbles | (nibbles >>> 6)) & 0x000f000f
+      bits |= ((nibbles | (nibbles >>> 12)) & 0xff) << (8 * i)
+    }
+    return bits
+  }
+
   /** Adds another's counters to these. */
   addFrom(other: CounterArray): void {
     if (other.counterCount !== this.counterCount) {

@@ -66,6 +66,11 @@ export class CountingBloomFilter implements ForgettingFilter, UnitingFilter {
     return this.geometry
   }
 
+  /** The counters' memory, for whoever prepares it: 8 to a word. */
+  get counterWords(): Uint32Array {
+    return this.#counters.words
+  }
+
   get setBitCount(): number {
     return this.#setBitCount
   }
@@ -94,6 +99,11 @@ export class CountingBloomFilter implements ForgettingFilter, UnitingFilter {
 
   isSet(bitIndex: number): boolean {
     return this.#counters.get(bitIndex) !== 0
+  }
+
+  /** Bits 32 `wordIndex` and up, the first one least significant; signed. */
+  word(wordIndex: number): number {
+    return this.#counters.nonZeroWord(wordIndex)
   }
 
   /** @param risen gets the positions that this set */

@@ -1,11 +1,12 @@
 import { BitArray } from './bit-array.ts'
 import { BitChecksum } from './bit-checksum.ts'
-import { bitsClaim } from './probing.ts'
 import { CountingBloomFilter } from './counting-bloom-filter.ts'
 import type { FilterGeometry } from './filter-geometry.ts'
+import { GenerationBuild, type Refill } from './generation-build.ts'
 import type { KeyHash } from './key-hash.ts'
 import type { MembershipFilter } from './membership-filter.ts'
 import { PositionList } from './position-list.ts'
+import { bitsClaim } from './probing.ts'
 
 // A list of changed positions may hold so many that no longer count, beside as many as do.
 const COMPACTION_SLACK = 1024
@@ -16,35 +17,51 @@ const COMPACTION_SLACK = 1024
  */
 export type ClaimCause = 'collision' | 'pending-clear' | 'absent'
 
-/** What a turnover changes against the state published before; both ascending. */
-export interface PublishedTurnover {
-  readonly set: Uint32Array
-  readonly clear: Uint32Array
+/** What the published bits amount to. */
+export interface BitsProof {
+  readonly setBitCount: number
+  readonly checksumHi: number
+  readonly checksumLo: number
 }
 
 /**
  * Our own filter over our directory, and beside it the bits as published, which are what the peers hold
  * (PROTOCOL rule 3). Between publishes the two differ by open changes (set here, not published) and pending clears
  * (published, no longer set here). Within a generation published bits only rise.
+ *
+ * The next generation is built beside it, in slices: `beginGeneration`, `buildGeneration` until it is done, then
+ * `fixGeneration`, from which on changes count against its bits, and `turnOver`, which publishes them.
  */
 export class Summary implements MembershipFilter {
-  readonly geometry: FilterGeometry
-  /** Changed by `publishDelta` and `publishTurnover` alone; read only to others. */
-  readonly published: BitArray
-  readonly #filter: CountingBloomFilter
-  readonly #checksum = new BitChecksum()
+  #geometry: FilterGeometry
+  #filter: CountingBloomFilter
+  #published: BitArray
+  /** What the next delta starts from: the published bits, or those of the next generation once they are fixed. */
+  #base: BitArray
+  #build: GenerationBuild | undefined
+  #checksum = new BitChecksum()
+  #setBitCount = 0
   readonly #flipped = new PositionList()
-  // Both hold every position that counts, perhaps repeated, and some that have changed back since.
+  // Holds every position that counts, perhaps repeated, and some that have changed back since.
   #risen = new PositionList()
-  #fallen = new PositionList()
   #openChangeCount = 0
   #pendingClearCount = 0
-  #publishedSetBitCount = 0
 
   constructor(geometry: FilterGeometry) {
-    this.geometry = geometry
-    this.published = new BitArray(geometry.bitCount)
+    this.#geometry = geometry
     this.#filter = new CountingBloomFilter(geometry)
+    this.#published = new BitArray(geometry.bitCount)
+    this.#base = this.#published
+  }
+
+  /** Of the published bits. */
+  get geometry(): FilterGeometry {
+    return this.#geometry
+  }
+
+  /** Changed by `publishDelta` alone, replaced by `turnOver`; read only to others. */
+  get published(): BitArray {
+    return this.#published
   }
 
   get entryCount(): number {
@@ -53,7 +70,7 @@ export class Summary implements MembershipFilter {
 
   /** Of the published bits. */
   get setBitCount(): number {
-    return this.#publishedSetBitCount
+    return this.#setBitCount
   }
 
   /** Bits that a turnover would leave set: how full the filter itself is. */
@@ -76,44 +93,52 @@ export class Summary implements MembershipFilter {
     return this.#pendingClearCount
   }
 
-  add(key: KeyHash): void {
+  /** What is being built of the next generation. */
+  get build(): GenerationBuild | undefined {
+    return this.#build
+  }
+
+  /** Whether the next generation's bits stand: no delta of this one can follow. */
+  get isFixed(): boolean {
+    return this.#base !== this.#published
+  }
+
+  /** @param slot where the directory keeps it */
+  add(key: KeyHash, slot = 0): void {
     const flipped = this.#flipped
     flipped.clear()
     this.#filter.add(key, flipped)
     for (let i = 0; i < flipped.length; i++) {
       const position = flipped.at(i)
-      if (this.published.get(position)) {
+      if (this.#base.get(position)) {
         this.#pendingClearCount--
       } else {
         this.#openChangeCount++
         this.#risen.push(position)
       }
     }
-    if (this.#risen.length > 2 * this.#openChangeCount + COMPACTION_SLACK) {
-      this.#risen = listOf(this.#openChanges())
-    }
+    if (this.#risen.length > 2 * this.#openChangeCount + COMPACTION_SLACK) this.#compact()
+    this.#build?.added(key, slot, flipped)
   }
 
   /**
    * Only for a key that was added.
    * @throws {KeyNotHeldError} it is certainly not held; nothing has changed
    */
-  remove(key: KeyHash): void {
+  remove(key: KeyHash, slot = 0): void {
     const flipped = this.#flipped
     flipped.clear()
     this.#filter.remove(key, flipped)
     for (let i = 0; i < flipped.length; i++) {
-      const position = flipped.at(i)
-      if (this.published.get(position)) {
-        this.#pendingClearCount++
-        this.#fallen.push(position)
-      } else {
-        this.#openChangeCount--
-      }
+      if (this.#base.get(flipped.at(i))) this.#pendingClearCount++
+      else this.#openChangeCount--
     }
-    if (this.#fallen.length > 2 * this.#pendingClearCount + COMPACTION_SLACK) {
-      this.#fallen = listOf(this.#pendingClears())
-    }
+    this.#build?.removed(key, slot, flipped)
+  }
+
+  /** The key's claim has gone on to another slot. */
+  move(key: KeyHash, fromSlot: number, toSlot: number): void {
+    this.#build?.moved(key, fromSlot, toSlot)
   }
 
   mayContain(key: KeyHash): boolean {
@@ -121,7 +146,7 @@ export class Summary implements MembershipFilter {
   }
 
   publishedMayContain(key: KeyHash): boolean {
-    return bitsClaim(this.published, this.geometry, key)
+    return bitsClaim(this.#published, this.#geometry, key)
   }
 
   /** For a key that the directory lacks. */
@@ -130,44 +155,63 @@ export class Summary implements MembershipFilter {
     return this.mayContain(key) ? 'collision' : 'pending-clear'
   }
 
-  /** Publishes the open changes and returns their positions, ascending. */
+  /**
+   * Publishes the open changes and returns their positions, ascending.
+   * @throws {Error} the next generation is fixed already
+   */
   publishDelta(): Uint32Array {
+    if (this.isFixed) throw new Error('a delta of a generation that is over')
     const set = this.#openChanges()
     for (const position of set) {
-      this.published.set(position)
+      this.#published.set(position)
       this.#checksum.toggle(position)
     }
-    this.#publishedSetBitCount += set.length
+    this.#setBitCount += set.length
     this.#openChangeCount = 0
     this.#risen.clear()
     return set
   }
 
-  /** Makes the published bits those of the filter. */
-  publishTurnover(): PublishedTurnover {
-    const set = this.publishDelta()
-    const clear = this.#pendingClears()
-    for (const position of clear) {
-      this.published.clear(position)
-      this.#checksum.toggle(position)
-    }
-    this.#publishedSetBitCount -= clear.length
+  /** @param refill a new filter from the directory; without, the one in use goes on */
+  beginGeneration(refill?: Refill): void {
+    this.#build = new GenerationBuild(this.#filter, refill)
+  }
+
+  /** Goes on by about `maxSteps`, some tens of nanoseconds each; false once `fixGeneration` may be called. */
+  buildGeneration(maxSteps: number): boolean {
+    return this.#build!.work(maxSteps)
+  }
+
+  /** From now on changes count against the next generation's bits, which stay as they are. Returns these. */
+  fixGeneration(): BitArray {
+    const { bits, filter } = this.#build!
+    this.#filter = filter
+    this.#base = bits
+    this.#build = undefined
+    this.#openChangeCount = 0
     this.#pendingClearCount = 0
-    this.#fallen.clear()
-    return { set, clear }
+    this.#risen.clear()
+    return bits
+  }
+
+  /**
+   * Publishes the bits that were fixed.
+   * @param proof what they amount to
+   */
+  turnOver(proof: BitsProof): void {
+    this.#geometry = this.#filter.geometry
+    this.#published = this.#base
+    this.#setBitCount = proof.setBitCount
+    this.#checksum = BitChecksum.from(proof.checksumHi, proof.checksumLo)
+  }
+
+  #compact(): void {
+    const positions = this.#openChanges()
+    this.#risen = new PositionList()
+    for (const position of positions) this.#risen.push(position)
   }
 
   #openChanges(): Uint32Array {
     return this.#risen.sortUnique().filter((position) => this.#filter.isSet(position))
   }
-
-  #pendingClears(): Uint32Array {
-    return this.#fallen.sortUnique().filter((position) => !this.#filter.isSet(position))
-  }
-}
-
-function listOf(positions: Uint32Array): PositionList {
-  const list = new PositionList()
-  for (const position of positions) list.push(position)
-  return list
 }

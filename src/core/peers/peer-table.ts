@@ -1,12 +1,14 @@
 import { ReplicaTable } from '../digest/replica-table.ts'
 import type { KeyHash } from '../filter/key-hash.ts'
-import { FollowedDigest } from '../protocol/followed-digest.ts'
+import { FollowedDigest, type FollowedDigestOptions } from '../protocol/followed-digest.ts'
 import { newGuessCounts, type GuessCounts } from './guess-counts.ts'
 import type { Peer } from './peer.ts'
 import { PeerHealth } from './peer-health.ts'
 
 /** Each of them costs the memory of its digest. */
 export const MAX_PEERS = 1_024
+
+export type PeerTableOptions = Omit<FollowedDigestOptions, 'makeBuffers'>
 
 /** What we know of one peer. */
 export interface PeerState {
@@ -23,15 +25,13 @@ export interface PeerState {
 
 /** The other proxies of the cluster, by index and by name. */
 export class PeerTable {
-  readonly #maxBitCount: number
-  readonly #heartbeatMs: number
+  readonly #options: PeerTableOptions
   readonly #states: (PeerState | undefined)[] = []
   readonly #replicas = new ReplicaTable()
   readonly #claiming = new Uint32Array(MAX_PEERS)
 
-  constructor(maxBitCount: number, heartbeatMs: number) {
-    this.#maxBitCount = maxBitCount
-    this.#heartbeatMs = heartbeatMs
+  constructor(options: PeerTableOptions) {
+    this.#options = options
   }
 
   /** Undefined when the table is full or the name taken. */
@@ -45,9 +45,10 @@ export class PeerTable {
       peer,
       health: new PeerHealth(),
       guesses: newGuessCounts(),
-      digest: new FollowedDigest(this.#maxBitCount, this.#heartbeatMs, (head) =>
-        this.#replicas.buffersFor(index, head),
-      ),
+      digest: new FollowedDigest({
+        ...this.#options,
+        makeBuffers: (head) => this.#replicas.buffersFor(index, head),
+      }),
       latencyMs: 0,
       isConnected: true,
     }

@@ -1,67 +1,86 @@
-import {
-  encodeDelta,
-  encodeGoodbye,
-  encodeHeartbeat,
-  encodeTurnover,
-  turnoverFrameBytes,
-} from '../digest/digest-codec.ts'
-import { encodeSnapshot, snapshotFrameBytes } from '../digest/snapshot-encoder.ts'
-import { compareNames, type DigestName } from '../digest/digest-name.ts'
+import { BitDifference, WholeState } from '../digest/bit-changes.ts'
+import { ChangeEncoder } from '../digest/change-encoder.ts'
+import { encodeDelta, encodeGoodbye, encodeHeartbeat } from '../digest/digest-codec.ts'
+import type { DigestName } from '../digest/digest-name.ts'
+import { snapshotFrameBytes } from '../digest/snapshot-encoder.ts'
 import type { StateHead } from '../digest/state-head.ts'
+import type { ClaimSource } from '../filter/claim-source.ts'
 import type { FilterGeometry } from '../filter/filter-geometry.ts'
+import type { SummaryDrift } from '../filter/generation-build.ts'
 import type { KeyHash } from '../filter/key-hash.ts'
-import { Summary } from '../filter/summary.ts'
+import { Summary, type BitsProof } from '../filter/summary.ts'
+import { CatchUp } from './catch-up.ts'
+import {
+  clearsExceedShare,
+  generationDue,
+  isSparse,
+  type GenerationLimits,
+  type GenerationPlan,
+  type GenerationReason,
+} from './generation-policy.ts'
+import { PublishedSteps, type PublishedStep } from './published-steps.ts'
+import { SnapshotShelf, type KeptSnapshot } from './snapshot-shelf.ts'
 import type { PublishReason, UpdatePolicy } from './update-policy.ts'
 
-export interface PublisherOptions {
+export interface PublisherOptions extends GenerationLimits {
   readonly incarnation: number
   readonly geometry: FilterGeometry
   readonly policy: UpdatePolicy
-  /** A generation ends when this share of the published bits is pending clear; 0.03 by default (PROTOCOL rule 3). */
-  readonly pendingClearShare: number
-  readonly generationAgeMs: number
   /** Between two frames when nothing changes. */
   readonly heartbeatMs: number
 }
 
-export type UpdateReason = PublishReason | 'pending-clears' | 'generation-age' | 'command'
+export type UpdateReason = PublishReason | GenerationReason
 
 export interface OutgoingFrame {
   readonly kind: 'delta' | 'turnover' | 'snapshot' | 'heartbeat'
   readonly frame: Uint8Array
 }
 
-/** A frame for every follower. */
-export interface Publication extends OutgoingFrame {
+/** A frame for every follower. A heartbeat with another reason than 'idle' names a state that is to be fetched whole. */
+export interface Publication {
+  readonly kind: 'delta' | 'turnover' | 'heartbeat'
+  readonly frame: Uint8Array
   readonly reason: UpdateReason | 'idle'
 }
 
-/** A published step, kept for peers that missed it. */
-interface LoggedStep extends OutgoingFrame {
-  readonly from: DigestName
+/** The next generation on its way. */
+interface Turning {
+  readonly plan: GenerationPlan
+  /** Once its bits are fixed. */
+  encoder: ChangeEncoder | undefined
+  isMeasured: boolean
+  isSnapshot: boolean
+  /** Of the oldest change in it. */
+  changedAtMs: number
 }
 
-/** An encoded snapshot is kept this long for the followers that come together after a cut (PROTOCOL rule 2). */
-const SNAPSHOT_KEPT_MS = 30_000
+const NOTHING: BitsProof = { setBitCount: 0, checksumHi: 0, checksumLo: 0 }
 
 /**
  * Our own digest as others see it: what has been published, under which names, and what is due next
- * (PROTOCOL rules 2, 3, 6 and 7). Knows neither peers nor sockets: frames come out, someone sends them.
+ * (PROTOCOL rules 2, 3, 5, 6 and 7). Knows neither peers nor sockets: frames come out, someone sends them. What takes long
+ * is done in slices by `work`.
  */
 export class DigestPublisher {
   readonly summary: Summary
   readonly #options: PublisherOptions
+  readonly #steps = new PublishedSteps()
+  readonly #shelf = new SnapshotShelf()
+  #source: ClaimSource | undefined
   #name: DigestName
-  #steps: LoggedStep[] = []
-  #stepBytes = 0
-  #snapshot: { readonly frame: Uint8Array; readonly atMs: number } | undefined
+  #turning: Turning | undefined
   #newDocuments = 0
   #localMisses = 0
   #nowMs: number
   #changedAtMs = Infinity
-  #turnoverDueAtMs = Infinity
+  #clearsSinceMs = Infinity
+  #sparseSinceMs = Infinity
   #lastFrameMs: number
   #generationStartMs: number
+  #auditedAtMs: number
+  #drift: SummaryDrift = { missing: 0, surplus: 0 }
+  #auditCount = 0
   #lastReason: UpdateReason | 'start' = 'start'
 
   constructor(options: PublisherOptions, nowMs: number) {
@@ -71,6 +90,12 @@ export class DigestPublisher {
     this.#nowMs = nowMs
     this.#lastFrameMs = nowMs
     this.#generationStartMs = nowMs
+    this.#auditedAtMs = nowMs
+  }
+
+  /** The directory that the claims come from: without it the summary is neither audited nor resized. */
+  rebuildFrom(source: ClaimSource): void {
+    this.#source = source
   }
 
   /** The state published last. */
@@ -82,164 +107,301 @@ export class DigestPublisher {
     return this.#lastReason
   }
 
-  claimed(key: KeyHash): void {
-    this.summary.add(key)
+  /** Bits that did not agree with the directory when they were compared, summed over all comparisons; 0 for ever. */
+  get drift(): SummaryDrift {
+    return this.#drift
+  }
+
+  /** Comparisons of the summary with the directory so far. */
+  get auditCount(): number {
+    return this.#auditCount
+  }
+
+  /** @param slot where the directory keeps it */
+  claimed(key: KeyHash, slot = 0): void {
+    this.summary.add(key, slot)
     this.#newDocuments++
     // The time of the last tick: at most one tick too old, so that an age is never understated.
     if (this.summary.openChangeCount > 0) this.#changedAtMs = Math.min(this.#changedAtMs, this.#nowMs)
   }
 
-  unclaimed(key: KeyHash): void {
-    this.summary.remove(key)
-    if (this.#clearsExceedShare()) this.#turnoverDueAtMs = Math.min(this.#turnoverDueAtMs, this.#nowMs)
+  unclaimed(key: KeyHash, slot = 0): void {
+    this.summary.remove(key, slot)
+    if (this.#clearsExceedShare()) this.#clearsSinceMs = Math.min(this.#clearsSinceMs, this.#nowMs)
+  }
+
+  /** The key's claim has gone on to another slot. */
+  moved(key: KeyHash, fromSlot: number, toSlot: number): void {
+    this.summary.move(key, fromSlot, toSlot)
   }
 
   localMiss(): void {
     this.#localMisses++
   }
 
-  /** What is due at `nowMs`; undefined: nothing. */
+  /** What is due at `nowMs`; undefined: nothing, or `work` has to be done first. */
   tick(nowMs: number): Publication | undefined {
     this.#nowMs = nowMs
-    const reason = this.#due(nowMs)
-    if (reason !== undefined) return this.publish(nowMs, reason)
+    this.#shelf.expire(nowMs)
+    const due = this.#due(nowMs)
+    if (due !== undefined) return due
     if (nowMs - this.#lastFrameMs < this.#options.heartbeatMs) return undefined
     this.#lastFrameMs = nowMs
-    return { ...this.#heartbeat(nowMs), reason: 'idle' }
+    return { kind: 'heartbeat', frame: this.heartbeat(nowMs), reason: 'idle' }
   }
 
-  /** Publishes now: a turnover when pending clears ask for one or `turnOver` says so, else the open delta. */
-  publish(nowMs: number, reason: UpdateReason, turnOver = false): Publication | undefined {
+  /** The open delta, now; undefined: nothing is open, or the next generation is about to take it along. */
+  publish(nowMs: number, reason: UpdateReason): Publication | undefined {
     this.#nowMs = nowMs
-    const starts = turnOver || reason === 'generation-age' || this.#clearsExceedShare()
-    if (!starts && this.summary.openChangeCount === 0) {
+    if (this.summary.isFixed) return undefined
+    if (this.summary.openChangeCount === 0) {
       this.#changedAtMs = Infinity
       return undefined
     }
-    const ageMs = this.#changeAgeMs(nowMs)
-    const published = starts ? this.#turnOver(ageMs) : this.#delta(ageMs)
-    this.#snapshot = published.kind === 'snapshot' ? { frame: published.frame, atMs: nowMs } : undefined
-    this.#newDocuments = 0
-    this.#localMisses = 0
+    const from = this.#name
+    const ageMs = this.#ageOf(this.#changedAtMs, nowMs)
+    const setBits = this.summary.publishDelta()
+    for (const position of setBits) this.#shelf.rose(position)
+    this.#name = { ...from, sequence: from.sequence + 1 }
+    const state = this.#stateAged(ageMs)
+    const frame = encodeDelta(from.sequence, state, setBits)
+    this.#keep({ kind: 'delta', from, state, frame })
     this.#changedAtMs = Infinity
-    this.#turnoverDueAtMs = Infinity
+    this.#startBatch()
     this.#lastFrameMs = nowMs
     this.#lastReason = reason
-    return { ...published, reason }
+    return { kind: 'delta', frame, reason }
+  }
+
+  /** Starts with the next generation, unless that is under way: `work` does it. */
+  beginGeneration(plan: GenerationPlan): void {
+    if (this.#turning !== undefined) return
+    const { refill } = plan
+    this.#turning = { plan, encoder: undefined, isMeasured: false, isSnapshot: false, changedAtMs: Infinity }
+    this.summary.beginGeneration(
+      refill === undefined || this.#source === undefined ? undefined : { geometry: refill, source: this.#source },
+    )
+  }
+
+  /** Whether `work` has something to do. */
+  get hasWork(): boolean {
+    return this.#turning !== undefined
   }
 
   /**
-   * The frames that bring a follower from `have` to the state published last: a chain of kept steps where it is no
-   * larger than a snapshot, else a snapshot (PROTOCOL rule 2); a heartbeat when it is there already.
+   * Goes on with the next generation by about `maxSteps`, some tens of nanoseconds each.
+   * @returns what is to be published when it is there
    */
-  catchUp(have: DigestName | undefined, nowMs: number): readonly OutgoingFrame[] {
-    if (have !== undefined && compareNames(have, this.#name) === 0) return [this.#heartbeat(nowMs)]
-    const snapshot = this.#snapshotFrame(nowMs)
-    const first = have === undefined ? -1 : this.#steps.findIndex((step) => compareNames(step.from, have) === 0)
-    if (first >= 0) {
-      const steps = this.#steps.slice(first)
-      if (steps.reduce((total, step) => total + step.frame.length, 0) <= snapshot.frame.length) return steps
+  work(maxSteps: number, nowMs: number): Publication | undefined {
+    const turning = this.#turning
+    if (turning === undefined) return undefined
+    if (turning.encoder === undefined) {
+      if (!this.summary.buildGeneration(maxSteps)) turning.encoder = this.#fix(turning)
+      return undefined
     }
-    const frame: OutgoingFrame = { kind: 'snapshot', frame: snapshot.frame }
-    // One encoded before now says how old its oldest change was then; a heartbeat says how old it is.
-    return snapshot.atMs === nowMs ? [frame] : [frame, this.#heartbeat(nowMs)]
+    if (!turning.isMeasured) {
+      if (turning.encoder.measure(maxSteps)) return undefined
+      return this.#measured(turning, turning.encoder, nowMs)
+    }
+    return turning.encoder.write(maxSteps) ? undefined : this.#turnedOver(turning, turning.encoder, nowMs)
   }
 
-  /** The state published last, whole. */
-  snapshot(nowMs: number): Uint8Array {
-    return this.#snapshotFrame(nowMs).frame
+  /**
+   * The way from `have` to the state published last, or to `untilSequence`; undefined: the steps are not kept any more,
+   * and a snapshot is needed. Empty: it is there.
+   */
+  since(have: DigestName, untilSequence?: number): readonly PublishedStep[] | undefined {
+    return this.#steps.since(have, this.#name, untilSequence)
+  }
+
+  /** Makes one step of some that `since` gave. */
+  catchUp(steps: readonly PublishedStep[], nowMs: number): CatchUp {
+    const last = steps.at(-1)!.state
+    const isNewest = last.name === this.#name
+    return new CatchUp(steps, isNewest ? this.#state(nowMs) : last, this.#snapshotBytes())
+  }
+
+  /**
+   * A snapshot from which the steps published since lead on; that of `tag` where it is kept. Undefined: none is, and
+   * `encodeSnapshot` has to be worked at.
+   */
+  keptSnapshot(tag?: string): KeptSnapshot | undefined {
+    const named = tag === undefined ? undefined : this.#shelf.find(tag)
+    if (named !== undefined) return named
+    const { newest } = this.#shelf
+    return newest !== undefined && this.since(newest.state.name) !== undefined ? newest : undefined
+  }
+
+  /** Goes on with a snapshot of the state published last; false once it is kept. */
+  encodeSnapshot(maxSteps: number, nowMs: number): boolean {
+    return this.#shelf.work(maxSteps, this.summary.published, this.#state(nowMs), nowMs)
+  }
+
+  heartbeat(nowMs: number): Uint8Array {
+    return encodeHeartbeat(this.#state(nowMs))
   }
 
   goodbye(): Uint8Array {
     return encodeGoodbye(this.#name)
   }
 
-  #due(nowMs: number): UpdateReason | undefined {
-    const { policy, generationAgeMs } = this.#options
-    if (nowMs - this.#generationStartMs >= generationAgeMs) return 'generation-age'
-    if (this.summary.openChangeCount > 0) {
-      const reason = policy.due({
-        newDocuments: this.#newDocuments,
-        documents: this.summary.entryCount,
-        localMisses: this.#localMisses,
-        changeAgeMs: this.#changeAgeMs(nowMs),
+  #due(nowMs: number): Publication | undefined {
+    const plan = this.#turning === undefined ? this.#generationDue(nowMs) : undefined
+    if (plan !== undefined) {
+      this.beginGeneration(plan)
+      return undefined
+    }
+    if (this.summary.isFixed || this.summary.openChangeCount === 0) return undefined
+    const reason = this.#options.policy.due({
+      newDocuments: this.#newDocuments,
+      documents: this.summary.entryCount,
+      localMisses: this.#localMisses,
+      changeAgeMs: this.#ageOf(this.#changedAtMs, nowMs),
+    })
+    if (reason === undefined) return undefined
+    // One message for both, where it is soon done; where not, the next tick finds it under way and publishes.
+    if (this.#turning === undefined && this.#clearsExceedShare()) {
+      this.beginGeneration({ reason: 'pending-clears', refill: undefined })
+      return undefined
+    }
+    return this.publish(nowMs, reason)
+  }
+
+  #generationDue(nowMs: number): GenerationPlan | undefined {
+    const { summary } = this
+    const { entryCount, geometry, liveBitCount, pendingClearCount, setBitCount } = summary
+    if (!this.#clearsExceedShare()) this.#clearsSinceMs = Infinity
+    this.#sparseSinceMs = isSparse({ entryCount, geometry }) ? Math.min(this.#sparseSinceMs, nowMs) : Infinity
+    return generationDue(
+      {
+        geometry,
+        entryCount,
+        setBitCount,
+        pendingClearCount,
+        liveBitCount,
+        clearsForMs: nowMs - this.#clearsSinceMs,
+        ageMs: nowMs - this.#generationStartMs,
+        sinceAuditMs: this.#source === undefined ? undefined : nowMs - this.#auditedAtMs,
+        sparseForMs: nowMs - this.#sparseSinceMs,
+      },
+      this.#options,
+      this.#options.policy.maxAgeMs,
+    )
+  }
+
+  /** The next generation's bits stand: what changes from now on belongs to the delta after it. */
+  #fix(turning: Turning): ChangeEncoder {
+    const { summary } = this
+    const build = summary.build!
+    const before = this.#proof()
+    if (build.isRefill) this.#audited(build.drift)
+    const bits = summary.fixGeneration()
+    turning.changedAtMs = this.#changedAtMs
+    this.#changedAtMs = Infinity
+    this.#clearsSinceMs = Infinity
+    this.#startBatch()
+    const isSameSize = bits.bitCount === summary.published.bitCount
+    turning.isSnapshot = !isSameSize
+    return isSameSize
+      ? new ChangeEncoder(new BitDifference(summary.published, bits), before)
+      : new ChangeEncoder(new WholeState(bits), NOTHING)
+  }
+
+  #audited(drift: SummaryDrift | undefined): void {
+    this.#auditedAtMs = this.#nowMs
+    if (drift === undefined) return
+    this.#auditCount++
+    this.#drift = {
+      missing: this.#drift.missing + drift.missing,
+      surplus: this.#drift.surplus + drift.surplus,
+    }
+  }
+
+  /** Both sizes are known: the smaller one is published. */
+  #measured(turning: Turning, encoder: ChangeEncoder, nowMs: number): Publication | undefined {
+    turning.isMeasured = true
+    turning.isSnapshot ||= encoder.frameBytes(false) >= this.#snapshotBytes()
+    const from = this.#name
+    if (turning.isSnapshot) {
+      this.#enterGeneration(encoder.after, nowMs)
+      this.#steps.clear()
+      return this.#turned(turning, nowMs, {
+        kind: 'heartbeat',
+        frame: encodeHeartbeat(this.#stateAged(this.#ageOf(turning.changedAtMs, nowMs))),
       })
-      if (reason !== undefined) return reason
     }
-    // A turnover that clears goes with the next delta where one is due soon: one message for both.
-    return nowMs - this.#turnoverDueAtMs >= policy.maxAgeMs ? 'pending-clears' : undefined
+    encoder.begin(from, this.#nextState(encoder.after, this.#ageOf(turning.changedAtMs, nowMs)))
+    return undefined
   }
 
-  #delta(ageMs: number): OutgoingFrame {
+  #turnedOver(turning: Turning, encoder: ChangeEncoder, nowMs: number): Publication {
     const from = this.#name
-    const setBits = this.summary.publishDelta()
-    this.#name = { ...from, sequence: from.sequence + 1 }
-    const frame = encodeDelta(from.sequence, this.#stateAged(ageMs), setBits)
-    return this.#logged(from, { frame, kind: 'delta' })
+    const { frame } = encoder
+    const state = this.#nextState(encoder.after, this.#ageOf(turning.changedAtMs, nowMs))
+    this.#enterGeneration(encoder.after, nowMs)
+    this.#keep({ kind: 'turnover', from, state: { ...state, name: this.#name }, frame })
+    return this.#turned(turning, nowMs, { kind: 'turnover', frame })
   }
 
-  #turnOver(ageMs: number): OutgoingFrame {
-    const from = this.#name
-    const { set, clear } = this.summary.publishTurnover()
-    this.#name = { incarnation: from.incarnation, generation: from.generation + 1, sequence: 0 }
-    this.#generationStartMs = this.#nowMs
-    const state = this.#stateAged(ageMs)
-    if (turnoverFrameBytes(set, clear) >= snapshotFrameBytes(this.summary.published, this.summary.setBitCount)) {
-      const frame = encodeSnapshot(state, this.summary.published)
-      this.#steps = []
-      this.#stepBytes = 0
-      return { frame, kind: 'snapshot' }
-    }
-    const frame = encodeTurnover(from, state, set, clear)
-    return this.#logged(from, { frame, kind: 'turnover' })
+  #enterGeneration(after: BitsProof, nowMs: number): void {
+    this.summary.turnOver(after)
+    this.#shelf.turnedOver()
+    this.#name = this.#nextName
+    this.#generationStartMs = nowMs
+  }
+
+  #turned(turning: Turning, nowMs: number, published: Omit<Publication, 'reason'>): Publication {
+    const { reason } = turning.plan
+    this.#turning = undefined
+    this.#lastFrameMs = nowMs
+    this.#lastReason = reason
+    return { ...published, reason }
+  }
+
+  get #nextName(): DigestName {
+    const { incarnation, generation } = this.#name
+    return { incarnation, generation: generation + 1, sequence: 0 }
+  }
+
+  #nextState({ setBitCount, checksumHi, checksumLo }: BitsProof, oldestChangeAgeMs: number): StateHead {
+    const { entryCount, geometry } = this.summary
+    return { name: this.#nextName, geometry, setBitCount, entryCount, oldestChangeAgeMs, checksumHi, checksumLo }
   }
 
   // Steps are kept while together they are no larger than the snapshot that would replace them.
-  #logged(from: DigestName, step: OutgoingFrame): OutgoingFrame {
-    this.#steps.push({ ...step, from })
-    this.#stepBytes += step.frame.length
-    const limit = snapshotFrameBytes(this.summary.published, this.summary.setBitCount)
-    let dropped = 0
-    while (this.#stepBytes > limit && dropped < this.#steps.length)
-      this.#stepBytes -= this.#steps[dropped++]!.frame.length
-    if (dropped > 0) this.#steps.splice(0, dropped)
-    return step
+  #keep(step: PublishedStep): void {
+    this.#steps.add(step, this.#snapshotBytes())
   }
 
-  #snapshotFrame(nowMs: number): { readonly frame: Uint8Array; readonly atMs: number } {
-    if (this.#snapshot === undefined || nowMs - this.#snapshot.atMs > SNAPSHOT_KEPT_MS) {
-      this.#snapshot = { frame: encodeSnapshot(this.#state(nowMs), this.summary.published), atMs: nowMs }
-    }
-    return this.#snapshot
+  #snapshotBytes(): number {
+    return snapshotFrameBytes(this.summary.published, this.summary.setBitCount)
   }
 
-  #heartbeat(nowMs: number): OutgoingFrame {
-    return { kind: 'heartbeat', frame: encodeHeartbeat(this.#state(nowMs)) }
+  #startBatch(): void {
+    this.#newDocuments = 0
+    this.#localMisses = 0
   }
 
   #state(nowMs: number): StateHead {
-    return this.#stateAged(this.#changeAgeMs(nowMs))
+    return this.#stateAged(this.#ageOf(Math.min(this.#changedAtMs, this.#turning?.changedAtMs ?? Infinity), nowMs))
   }
 
   #stateAged(oldestChangeAgeMs: number): StateHead {
-    const { summary } = this
-    return {
-      name: this.#name,
-      geometry: this.#options.geometry,
-      setBitCount: summary.setBitCount,
-      entryCount: summary.entryCount,
-      oldestChangeAgeMs,
-      checksumHi: summary.checksum.hi,
-      checksumLo: summary.checksum.lo,
-    }
+    const { entryCount, geometry } = this.summary
+    return { name: this.#name, geometry, entryCount, oldestChangeAgeMs, ...this.#proof() }
   }
 
-  #changeAgeMs(nowMs: number): number {
-    return this.#changedAtMs === Infinity ? 0 : Math.max(0, Math.round(nowMs - this.#changedAtMs))
+  /** Of the published bits. */
+  #proof(): BitsProof {
+    const { checksum, setBitCount } = this.summary
+    return { setBitCount, checksumHi: checksum.hi, checksumLo: checksum.lo }
+  }
+
+  #ageOf(changedAtMs: number, nowMs: number): number {
+    return changedAtMs === Infinity ? 0 : Math.max(0, Math.round(nowMs - changedAtMs))
   }
 
   #clearsExceedShare(): boolean {
-    const { pendingClearCount, setBitCount } = this.summary
-    return pendingClearCount > 0 && pendingClearCount > this.#options.pendingClearShare * setBitCount
+    return clearsExceedShare(this.summary, this.#options)
   }
 }

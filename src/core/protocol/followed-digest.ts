@@ -3,7 +3,9 @@ import type { DigestMessage } from '../digest/digest-message.ts'
 import type { ReplicaBuffers } from '../digest/replica-bits.ts'
 import { Replica, type Merge, type Refusal } from '../digest/replica.ts'
 import type { StateHead } from '../digest/state-head.ts'
+import { TokenBucket } from '../peers/token-bucket.ts'
 import { MalformedMessageError } from './malformed-message-error.ts'
+import type { PeerBudgets } from './peer-budgets.ts'
 
 /** What became of a frame. */
 export interface Received {
@@ -23,9 +25,21 @@ const REFUSED: Readonly<Partial<Record<Refusal, string>>> = {
   'refused-density': 'its digest is so full that it claims nearly everything',
   'refused-malformed': 'its positions break their format',
 }
+const TOO_MANY_BYTES = 'it sends more than any digest needs'
+const TOO_MUCH_WORK = 'its frames make more work than any digest needs'
 
 /** Positions worked off per step of a build: some tens of microseconds. */
-const BUILD_STEP_POSITIONS = 4_096
+const BUILD_STEP_POSITIONS = 1_024
+
+export interface FollowedDigestOptions {
+  /** A digest with more bits is refused before anything is allocated for it. */
+  readonly maxBitCount: number
+  /** A replica not proved for three of these is not consulted. */
+  readonly heartbeatMs: number
+  readonly budgets: PeerBudgets
+  /** Where its states lie; arrays of its own when not given. */
+  readonly makeBuffers?: (state: StateHead) => ReplicaBuffers
+}
 
 /**
  * A peer's digest as we follow it: the replica, and how long ago it was last proved (PROTOCOL rules 1, 4, 8 and 9).
@@ -33,18 +47,17 @@ const BUILD_STEP_POSITIONS = 4_096
 export class FollowedDigest {
   readonly #maxBitCount: number
   readonly #staleAfterMs: number
+  readonly #bytes: TokenBucket
+  readonly #steps: TokenBucket
   readonly replica: Replica
   #provedAtMs = -Infinity
   #provedAgeMs = 0
 
-  /**
-   * @param maxBitCount a digest with more bits is refused before anything is allocated for it
-   * @param heartbeatMs a replica not proved for three of these is not consulted
-   * @param makeBuffers where its states lie; arrays of its own when not given
-   */
-  constructor(maxBitCount: number, heartbeatMs: number, makeBuffers?: (state: StateHead) => ReplicaBuffers) {
+  constructor({ budgets, heartbeatMs, makeBuffers, maxBitCount }: FollowedDigestOptions) {
     this.#maxBitCount = maxBitCount
     this.#staleAfterMs = 3 * heartbeatMs
+    this.#bytes = new TokenBucket(budgets.receivedBytes)
+    this.#steps = new TokenBucket(budgets.receivedSteps)
     this.replica = new Replica({ maxBitCount, ...(makeBuffers && { makeBuffers }) })
   }
 
@@ -72,15 +85,24 @@ export class FollowedDigest {
     return encodeWant(this.replica.have)
   }
 
+  /** The same for what is missing before changes that have come already; undefined: a snapshot is needed. */
+  wantOfGap(): Uint8Array | undefined {
+    const { gapEnd, have } = this.replica
+    return have && encodeWant(have, gapEnd)
+  }
+
   receive(frame: Uint8Array, nowMs: number): Received {
+    if (!this.#bytes.take(frame.length, nowMs)) return refusal(undefined, 'refused-malformed', TOO_MANY_BYTES)
     let message: DigestMessage
     try {
       message = decodeDigestMessage(frame, { maxBitCount: this.#maxBitCount })
     } catch (error) {
       if (!(error instanceof MalformedMessageError)) throw error
-      return { kind: undefined, merge: 'refused-malformed', lacks: false, refused: error.message }
+      return refusal(undefined, 'refused-malformed', error.message)
     }
+    const before = this.replica.stepCount
     const merge = this.replica.receive(message)
+    if (!this.#steps.take(this.replica.stepCount - before, nowMs)) return refusal(message.kind, merge, TOO_MUCH_WORK)
     if (merge === 'applied' || merge === 'proved') this.#proved(nowMs)
     return { kind: message.kind, merge, lacks: this.replica.lacks, refused: REFUSED[merge as Refusal] }
   }
@@ -90,10 +112,12 @@ export class FollowedDigest {
     return this.replica.hasWork
   }
 
-  /** One slice of what is being built. True while there is more to do. */
+  /** One slice of what is being built, some tens of microseconds. True while there is more to do. */
   work(nowMs: number): boolean {
     const before = this.replica.state
+    const stepsBefore = this.replica.stepCount
     const more = this.replica.work(BUILD_STEP_POSITIONS)
+    this.#steps.take(this.replica.stepCount - stepsBefore, nowMs)
     if (this.replica.state !== before && this.replica.state !== undefined) this.#proved(nowMs)
     return more
   }
@@ -102,4 +126,8 @@ export class FollowedDigest {
     this.#provedAtMs = nowMs
     this.#provedAgeMs = this.replica.state?.oldestChangeAgeMs ?? 0
   }
+}
+
+function refusal(kind: DigestMessage['kind'] | undefined, merge: Merge, refused: string): Received {
+  return { kind, merge, lacks: false, refused }
 }

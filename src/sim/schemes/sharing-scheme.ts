@@ -45,4 +45,4 @@ export interface SchemeKind {
 }
 
 /** For schemes that need not be told. */
-export const NO_CLAIMS: ClaimListener = { claimed: () => undefined, unclaimed: () => undefined }
+export const NO_CLAIMS: ClaimListener = { claimed: () => undefined, unclaimed: () => undefined, moved: () => undefined }

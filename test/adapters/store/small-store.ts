@@ -18,7 +18,7 @@ export class SmallStore {
   readonly store: MemoryStore
 
   constructor({ capacityBytes = 4_000_000, maxObjectBytes = 1_000_000 }: StoreSizes = {}) {
-    const nobody = { claimed: () => undefined, unclaimed: () => undefined }
+    const nobody = { claimed: () => undefined, unclaimed: () => undefined, moved: () => undefined }
     this.directory = new CacheDirectory(evictionKinds.sieve(), nobody, { capacityBytes })
     this.store = new MemoryStore(this.directory, { monotonicMs: () => 0 }, { maxObjectBytes })
   }
