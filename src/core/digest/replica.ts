@@ -106,6 +106,11 @@ export class Replica implements MembershipFilter {
     return this.#lastRefusal
   }
 
+  /** Changes that wait for what comes before them, and the bytes of their positions. */
+  get waiting(): { readonly count: number; readonly bytes: number } {
+    return this.#waiting
+  }
+
   /** Where its states lie; undefined before the first. */
   get buffers(): ReplicaBuffers | undefined {
     return this.#home.buffers

@@ -38,6 +38,15 @@ export class WaitingChanges {
     this.#maxBytes = maxBytes
   }
 
+  get count(): number {
+    return this.#changes.length
+  }
+
+  /** Of coded positions. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
   /** A copy: changes may be removed on the way. */
   all(): DigestChange[] {
     return [...this.#changes]
