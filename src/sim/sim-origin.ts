@@ -61,6 +61,8 @@ export class SimOrigin {
   readonly #byUrl = new Map<string, SimDocument>()
   readonly #bodies: { readonly bytes: number; readonly tag: string }[] = []
   readonly #bodyOf = new Map<string, number>()
+  /** When it last left a request without an answer. */
+  lastFailureMs = -Infinity
   isFailing = false
   isSlow = false
 
@@ -93,12 +95,12 @@ export class SimOrigin {
   async #fetch(clock: Clock, request: RequestHead, signal: AbortSignal): Promise<FetchedResponse<number>> {
     const delayMs = this.isSlow ? SLOW_MS : this.#random.between(...DELAY_MS)
     const isLost = this.isFailing && this.#random.chance(0.3)
+    const isRefused = this.isFailing && this.#random.chance(0.5)
+    if (isLost || isRefused) this.lastFailureMs = this.#time.nowMs
     await clock.sleep(isLost ? TIMEOUT_MS : delayMs, signal)
     if (signal.aborted) throw new FetchError('cancelled', 'given up', 0)
     if (isLost) throw new FetchError('http_response_timeout', 'the origin did not answer', 0)
-    if (this.isFailing && this.#random.chance(0.5)) {
-      throw new FetchError('connection_refused', 'nobody listens at the origin', 0)
-    }
+    if (isRefused) throw new FetchError('connection_refused', 'nobody listens at the origin', 0)
     return this.#answer(this.#byUrl.get(request.url)!, request)
   }
 

@@ -154,7 +154,7 @@ export class SimStream<H extends Host> {
   #watch(): void {
     const { follower, silenceMs } = this.#ends
     this.#silence = this.#network.time.at(this.#lastHeardMs + silenceMs, follower.index, () => {
-      if (this.#network.time.nowMs - this.#lastHeardMs >= silenceMs) this.#close('nothing has come for too long')
+      if (this.#network.time.nowMs >= this.#lastHeardMs + silenceMs) this.#close('nothing has come for too long')
       else this.#watch()
     })
   }

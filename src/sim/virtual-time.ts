@@ -29,6 +29,9 @@ export type Settle = () => Promise<void>
 
 export const WORLD = -1
 
+/** So many in one moment, and somebody sets his alarm for now, for ever. */
+const MAX_AT_ONCE = 100_000
+
 /**
  * Virtual milliseconds. Timers fire one by one, in the order of their moments and, at one moment, of their making; what
  * one has set going comes to rest before the next fires.
@@ -39,6 +42,7 @@ export class VirtualTime {
   #nowMs = 0
   #made = 0
   #steps = 0
+  #atOnce = 0
 
   constructor(settle: Settle) {
     this.#settle = settle
@@ -75,6 +79,8 @@ export class VirtualTime {
       this.#pop()
       const { fire } = timer
       if (fire === undefined) continue
+      this.#atOnce = timer.atMs === this.#nowMs ? this.#atOnce + 1 : 0
+      if (this.#atOnce > MAX_AT_ONCE) throw new Error(`time stands still at ${this.#nowMs} ms, by ${timer.owner}`)
       this.#nowMs = timer.atMs
       this.#steps++
       fire()

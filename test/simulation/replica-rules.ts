@@ -4,6 +4,7 @@ import { BitArray } from '../../src/core/filter/bit-array.ts'
 import type { StateHead } from '../../src/core/digest/state-head.ts'
 import { isConsulted, type PeerState } from '../../src/core/peers/peer-table.ts'
 import { MalformedMessageError } from '../../src/core/protocol/malformed-message-error.ts'
+import { PEER_TIMEOUT_MS } from '../../src/sim/simulation.ts'
 import type { VirtualProxy } from '../../src/sim/virtual-proxy.ts'
 import { equalWords, type PublishedState, type PublishedStates } from './published-states.ts'
 import type { Findings } from './rule-broken.ts'
@@ -18,7 +19,8 @@ interface Watched {
   /** Of the frames that came as they were sent. */
   highestIncarnation: number
   lastHeardMs: number
-  saidGoodbye: boolean
+  /** Infinity: it is not known to have left. */
+  leftAtMs: number
   /** The peer is set aside, visibly. */
   isRefused: boolean
   /** A frame that breaks its format has come in this step. */
@@ -59,7 +61,7 @@ export class ReplicaRules {
     const view = new DataView(frame.buffer, frame.byteOffset)
     const incarnation = view.getUint32(6) * 2 ** 32 + view.getUint32(10)
     watched.highestIncarnation = Math.max(watched.highestIncarnation, incarnation)
-    watched.saidGoodbye = kind === 'goodbye'
+    watched.leftAtMs = kind === 'goodbye' ? nowMs : Infinity
   }
 
   refused(follower: VirtualProxy, peer: string): void {
@@ -76,7 +78,8 @@ export class ReplicaRules {
   asked(follower: VirtualProxy, peer: string, nowMs: number): void {
     const watched = this.#of(follower, peer)
     if (watched === undefined) return this.#findings.add(9, `${follower.name} asks ${peer}, which it does not follow`)
-    this.#checkConsulted(follower, watched, nowMs)
+    // The second to be asked was consulted before the first one was waited for.
+    this.#checkConsulted(follower, watched, nowMs - PEER_TIMEOUT_MS)
   }
 
   /** After a step of the proxy. */
@@ -170,7 +173,7 @@ export class ReplicaRules {
     const who = `${follower.name} consults ${peer.name}`
     const silentMs = nowMs - watched.lastHeardMs
     this.#findings.expect(silentMs <= 3 * this.#heartbeatMs, 9, () => `${who}, silent for ${Math.round(silentMs)} ms`)
-    this.#findings.expect(!watched.saidGoodbye, 9, () => `${who}, which has said goodbye`)
+    this.#findings.expect(nowMs < watched.leftAtMs, 9, () => `${who}, which has said goodbye`)
   }
 
   #of(follower: VirtualProxy, peer: string): Watched | undefined {
@@ -184,7 +187,7 @@ export class ReplicaRules {
       state,
       highestIncarnation: 0,
       lastHeardMs: -Infinity,
-      saidGoodbye: false,
+      leftAtMs: Infinity,
       isRefused: false,
       hasBadFrame: false,
       lastName: undefined,

@@ -40,7 +40,6 @@ export class RequestRules {
   readonly #tries = new Map<string, number>()
   readonly #counts = new Map<VirtualProxy, Counts>()
   #simulation: Simulation | undefined
-  #troubleUntilMs = -Infinity
 
   constructor(findings: Findings) {
     this.#findings = findings
@@ -71,8 +70,9 @@ export class RequestRules {
     const who = `${request.proxy.name} answers ${method} ${url} with`
     const { outcome } = reply
     if (outcome === 'failed') {
-      this.#lookForTrouble()
-      const mayFail = this.#nowMs >= request.goneMs || this.#troubleUntilMs >= request.startMs
+      // Another's fetch of the same may have begun before, and failed.
+      const { lastFailureMs } = this.#simulation!.origin
+      const mayFail = this.#nowMs >= request.goneMs || lastFailureMs >= request.startMs - LONGEST_MS
       return this.#findings.expect(mayFail, 11, () => `${who} ${status} though the origin is well`)
     }
     this.#findings.expect(status === 200, 11, () => `${who} ${status}, ${outcome}`)
@@ -120,16 +120,10 @@ export class RequestRules {
 
   /** Now and then. */
   check(): void {
-    this.#lookForTrouble()
     for (const { id, proxy, startMs } of this.#pending) {
       const forMs = this.#nowMs - startMs
       this.#findings.expect(forMs <= LONGEST_MS, 11, () => `request ${id} waits at ${proxy.name} for ${forMs} ms`)
     }
-  }
-
-  #lookForTrouble(): void {
-    const { origin } = this.#simulation!
-    if (origin.isFailing || origin.isSlow) this.#troubleUntilMs = this.#nowMs + LONGEST_MS
   }
 
   checkCounts(proxy: VirtualProxy): void {

@@ -196,7 +196,12 @@ export class Replica implements MembershipFilter {
 
   #receiveHeartbeat(state: StateHead): Merge {
     const order = this.#state === undefined ? 1 : compareNames(state.name, this.#state.name)
-    if (order === 0) return this.#proveHeld(state)
+    if (order === 0) {
+      const merge = this.#proveHeld(state)
+      // It stands where we do: what waits for more was never published, or will be asked for again.
+      if (merge === 'proved') this.#expectNothing(state.name)
+      return merge
+    }
     return order < 0 ? 'stale' : 'ahead'
   }
 
@@ -317,6 +322,11 @@ export class Replica implements MembershipFilter {
     this.#state = state
     this.#isDisputed = false
     this.#lastRefusal = undefined
+  }
+
+  #expectNothing(held: DigestName): void {
+    this.#waiting.clear()
+    this.#newest = held
   }
 
   #giveUp(build: StateBuild): void {
