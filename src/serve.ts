@@ -86,6 +86,7 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
   const directory = new CacheDirectory(evictionKinds[config.store.eviction](), protocol, {
     capacityBytes: config.store.memoryBytes,
   })
+  protocol.rebuildFrom(directory)
   const store = new MemoryStore(directory, clock, { maxObjectBytes: config.store.maxObjectBytes })
 
   const transport = new DigestHttp({

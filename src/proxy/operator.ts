@@ -156,12 +156,12 @@ export class Operator implements ProxyControl {
   }
 
   publishNow(): string {
-    this.#parts.exchange.publish(false)
+    this.#parts.exchange.publish()
     return formatName(this.#parts.protocol.publisher.name)
   }
 
-  newGeneration(): string {
-    this.#parts.exchange.publish(true)
+  async newGeneration(): Promise<string> {
+    await this.#parts.exchange.newGeneration()
     return formatName(this.#parts.protocol.publisher.name)
   }
 

@@ -143,8 +143,15 @@ export class DigestPublisher {
   tick(nowMs: number): Publication | undefined {
     this.#nowMs = nowMs
     this.#shelf.expire(nowMs)
-    const due = this.#due(nowMs)
-    if (due !== undefined) return due
+    const reason = this.#deltaDue(nowMs)
+    if (this.#turning === undefined) {
+      const plan = this.#generationDue(nowMs) ?? this.#turnoverInstead(reason)
+      if (plan !== undefined) {
+        this.beginGeneration(plan)
+        return undefined
+      }
+    }
+    if (reason !== undefined) return this.publish(nowMs, reason)
     if (nowMs - this.#lastFrameMs < this.#options.heartbeatMs) return undefined
     this.#lastFrameMs = nowMs
     return { kind: 'heartbeat', frame: this.heartbeat(nowMs), reason: 'idle' }
@@ -245,26 +252,20 @@ export class DigestPublisher {
     return encodeGoodbye(this.#name)
   }
 
-  #due(nowMs: number): Publication | undefined {
-    const plan = this.#turning === undefined ? this.#generationDue(nowMs) : undefined
-    if (plan !== undefined) {
-      this.beginGeneration(plan)
-      return undefined
-    }
+  #deltaDue(nowMs: number): PublishReason | undefined {
     if (this.summary.isFixed || this.summary.openChangeCount === 0) return undefined
-    const reason = this.#options.policy.due({
+    return this.#options.policy.due({
       newDocuments: this.#newDocuments,
       documents: this.summary.entryCount,
       localMisses: this.#localMisses,
       changeAgeMs: this.#ageOf(this.#changedAtMs, nowMs),
     })
-    if (reason === undefined) return undefined
-    // One message for both, where it is soon done; where not, the next tick finds it under way and publishes.
-    if (this.#turning === undefined && this.#clearsExceedShare()) {
-      this.beginGeneration({ reason: 'pending-clears', refill: undefined })
-      return undefined
-    }
-    return this.publish(nowMs, reason)
+  }
+
+  /** One message for both, where it is soon done; where not, the next tick finds it under way and publishes. */
+  #turnoverInstead(reason: PublishReason | undefined): GenerationPlan | undefined {
+    if (reason === undefined || !this.#clearsExceedShare()) return undefined
+    return { reason: 'pending-clears', refill: undefined }
   }
 
   #generationDue(nowMs: number): GenerationPlan | undefined {
