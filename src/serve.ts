@@ -18,6 +18,7 @@ import { maxFrameBytes } from './core/digest/digest-codec.ts'
 import { CacheDirectory } from './core/directory/cache-directory.ts'
 import { evictionKinds } from './core/directory/eviction-kinds.ts'
 import { geometryFor } from './core/filter/filter-geometry.ts'
+import { cacheKey } from './core/http/cache-key.ts'
 import { MountTable } from './core/http/mount-table.ts'
 import { DEFAULT_UPDATE_OPTIONS, UPDATE_PROFILES } from './core/protocol/update-policy.ts'
 import { SummaryCacheProtocol } from './core/protocol/summary-cache-protocol.ts'
@@ -107,6 +108,7 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
   const peerFetch = new UndiciPeerFetch({ timeoutMs: config.peerTimeoutMs })
   const proxy = new CacheProxy({
     name: config.name,
+    keyOf: cacheKey,
     store,
     origin,
     peers: new PeerLookup(protocol, peerFetch, clock, events),
@@ -138,6 +140,7 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
     version: packageVersion(),
     proxyAddress: `${config.listen.host}:${proxyAddress.port}`,
     profile: digest.profile,
+    keyOf: cacheKey,
     eviction: config.store.eviction,
     protocol,
     exchange,
