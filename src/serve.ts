@@ -102,6 +102,7 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
     clock,
     random: new SystemRandom(),
     events,
+    maxFrameBytes: maxFrameBytes({ maxBitCount }),
     expire: (nowMs) => directory.expire(nowMs),
   })
   const origin = new UndiciOrigin({ timeoutMs: config.originTimeoutMs })
@@ -123,11 +124,7 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
     mounts: new MountTable(config.mounts),
     access: new ClientAccess(config.access.clients),
     forward: config.forward,
-    peerRoutes: transport.routes({
-      answer: (want) => exchange.answer(want),
-      snapshot: () => protocol.publisher.snapshot(clock.monotonicMs()),
-      describe: () => describe(),
-    }),
+    peerRoutes: transport.routes.handler({ digests: exchange, describe: () => describe() }),
     clock,
     events,
     idleMs: config.originTimeoutMs + IDLE_BEYOND_ORIGIN_MS,
@@ -149,7 +146,7 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
     metrics,
     events,
     clock,
-    followerCount: () => transport.followerCount,
+    followerCount: () => transport.routes.followerCount,
     describePeer: async (peer, signal) =>
       readClusterMember(await transport.describe(peer, MAX_DESCRIPTION_BYTES, signal), operator.describe()),
   })
