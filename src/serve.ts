@@ -18,6 +18,7 @@ import { maxFrameBytes } from './core/digest/digest-codec.ts'
 import { CacheDirectory } from './core/directory/cache-directory.ts'
 import { evictionKinds } from './core/directory/eviction-kinds.ts'
 import { geometryFor } from './core/filter/filter-geometry.ts'
+import { cacheKey } from './core/http/cache-key.ts'
 import { MountTable } from './core/http/mount-table.ts'
 import { DEFAULT_UPDATE_OPTIONS, UPDATE_PROFILES } from './core/protocol/update-policy.ts'
 import { SummaryCacheProtocol } from './core/protocol/summary-cache-protocol.ts'
@@ -86,6 +87,7 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
   const directory = new CacheDirectory(evictionKinds[config.store.eviction](), protocol, {
     capacityBytes: config.store.memoryBytes,
   })
+  protocol.rebuildFrom(directory)
   const store = new MemoryStore(directory, clock, { maxObjectBytes: config.store.maxObjectBytes })
 
   const transport = new DigestHttp({
@@ -100,12 +102,14 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
     clock,
     random: new SystemRandom(),
     events,
+    maxFrameBytes: maxFrameBytes({ maxBitCount }),
     expire: (nowMs) => directory.expire(nowMs),
   })
   const origin = new UndiciOrigin({ timeoutMs: config.originTimeoutMs })
   const peerFetch = new UndiciPeerFetch({ timeoutMs: config.peerTimeoutMs })
   const proxy = new CacheProxy({
     name: config.name,
+    keyOf: cacheKey,
     store,
     origin,
     peers: new PeerLookup(protocol, peerFetch, clock, events),
@@ -120,11 +124,7 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
     mounts: new MountTable(config.mounts),
     access: new ClientAccess(config.access.clients),
     forward: config.forward,
-    peerRoutes: transport.routes({
-      answer: (want) => exchange.answer(want),
-      snapshot: () => protocol.publisher.snapshot(clock.monotonicMs()),
-      describe: () => describe(),
-    }),
+    peerRoutes: transport.routes.handler({ digests: exchange, describe: () => describe() }),
     clock,
     events,
     idleMs: config.originTimeoutMs + IDLE_BEYOND_ORIGIN_MS,
@@ -137,6 +137,7 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
     version: packageVersion(),
     proxyAddress: `${config.listen.host}:${proxyAddress.port}`,
     profile: digest.profile,
+    keyOf: cacheKey,
     eviction: config.store.eviction,
     protocol,
     exchange,
@@ -145,7 +146,7 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
     metrics,
     events,
     clock,
-    followerCount: () => transport.followerCount,
+    followerCount: () => transport.routes.followerCount,
     describePeer: async (peer, signal) =>
       readClusterMember(await transport.describe(peer, MAX_DESCRIPTION_BYTES, signal), operator.describe()),
   })

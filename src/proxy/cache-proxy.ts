@@ -1,5 +1,5 @@
 import type { DirectoryEntry } from '../core/directory/cache-directory.ts'
-import { cacheKey, type CacheKey } from '../core/http/cache-key.ts'
+import type { CacheKey, KeyOf } from '../core/http/cache-key.ts'
 import type { CacheStatus } from '../core/http/cache-status.ts'
 import { cdnLoopAppended } from '../core/http/forwarded-headers.ts'
 import {
@@ -48,6 +48,7 @@ export interface ProxyRequest<B> {
 
 export interface CacheProxyParts<B> {
   readonly name: string
+  readonly keyOf: KeyOf
   readonly store: CacheStore<B>
   readonly origin: Origin<B>
   readonly peers: PeerLookup<B>
@@ -88,7 +89,7 @@ export class CacheProxy<B> {
     const cacheable = (head.method === 'GET' || head.method === 'HEAD') && request.body === undefined
     if (!cacheable) return storeOnly ? this.#unheld(undefined, 'absent') : this.#pass(request, signal)
 
-    const key = cacheKey(head.url)
+    const key = this.#parts.keyOf(head.url)
     const entry = store.find(key, head.fields)
     const verdict = entry === undefined ? 'absent' : judgeReuse(entry.stored.facts, facts, clock.monotonicMs())
     if (entry !== undefined && verdict === 'serve') {
@@ -320,7 +321,7 @@ export class CacheProxy<B> {
         signal,
       )
       // RFC 9111 §4.4: an unsafe request that succeeded makes what is stored of its target out of date.
-      if (!isSafe(method) && found.response.head.status < 400) this.purge(cacheKey(url))
+      if (!isSafe(method) && found.response.head.status < 400) this.purge(this.#parts.keyOf(url))
       return this.#passed(request.head, found, 'pass')
     } catch (error) {
       return this.#failed(request.head, error)

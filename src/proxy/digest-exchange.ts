@@ -135,16 +135,19 @@ export class DigestExchange implements DigestSource {
 
   /** Works on the next generation until it is published. */
   #turn(): Promise<void> {
+    this.#turning ??= this.#turnInSlices()
+    return this.#turning
+  }
+
+  async #turnInSlices(): Promise<void> {
     const { clock, protocol } = this.#parts
     const { publisher } = protocol
     const turn = (): boolean => {
       this.#broadcast(publisher.work(TURN_STEPS, clock.monotonicMs()))
       return publisher.hasWork
     }
-    this.#turning ??= inSlices(turn, clock, this.#stopped.signal).then(() => {
-      this.#turning = undefined
-    })
-    return this.#turning
+    await inSlices(turn, clock, this.#stopped.signal)
+    this.#turning = undefined
   }
 
   #broadcast(due: Publication | undefined): void {

@@ -80,11 +80,14 @@ export class DigestFollowing {
   /** Builds what has come, and moves what is to lie elsewhere, in slices. */
   build(): void {
     if (this.#isBuilding || !this.#state.digest.hasWork) return
-    this.#isBuilding = true
+    void this.#buildInSlices(this.#stop.signal)
+  }
+
+  async #buildInSlices(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts
-    void inSlices(() => this.#state.digest.work(clock.monotonicMs()), clock, this.#stop.signal).then(() => {
-      this.#isBuilding = false
-    })
+    this.#isBuilding = true
+    await inSlices(() => this.#state.digest.work(clock.monotonicMs()), clock, signal)
+    this.#isBuilding = false
   }
 
   /** One stream of the peer's digest, from asking for it to its end. */
@@ -226,7 +229,7 @@ export class DigestFollowing {
     this.#vainSnapshots++
     const refused = this.#receive(frame, 0)?.refused
     // Only then is it known whether it proves what it says.
-    await inSlices(() => digest.work(clock.monotonicMs()), clock, ended)
+    await this.#buildInSlices(ended)
     if (digest.isProved(clock.monotonicMs()) && !digest.replica.lacks) this.#broughtOn()
     return refused
   }

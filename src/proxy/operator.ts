@@ -4,7 +4,7 @@ import type { StateHead } from '../core/digest/state-head.ts'
 import type { FilterGeometry } from '../core/filter/filter-geometry.ts'
 import { falseHitRateAtFill } from '../core/filter/filter-sizing.ts'
 import { probePositions } from '../core/filter/probing.ts'
-import { cacheKey, normalUrl, type CacheKey } from '../core/http/cache-key.ts'
+import { normalUrl, type CacheKey, type KeyOf } from '../core/http/cache-key.ts'
 import { Fields } from '../core/http/fields.ts'
 import { currentAgeMs, freshUntilMs, requestFacts } from '../core/http/freshness.ts'
 import { judgeReuse } from '../core/http/reuse.ts'
@@ -39,6 +39,7 @@ export interface OperatorParts {
   readonly proxyAddress: string
   readonly profile: string
   readonly eviction: string
+  readonly keyOf: KeyOf
   readonly protocol: SummaryCacheProtocol
   readonly exchange: DigestExchange
   readonly directory: CacheDirectory
@@ -156,28 +157,28 @@ export class Operator implements ProxyControl {
   }
 
   publishNow(): string {
-    this.#parts.exchange.publish(false)
+    this.#parts.exchange.publish()
     return formatName(this.#parts.protocol.publisher.name)
   }
 
-  newGeneration(): string {
-    this.#parts.exchange.publish(true)
+  async newGeneration(): Promise<string> {
+    await this.#parts.exchange.newGeneration()
     return formatName(this.#parts.protocol.publisher.name)
   }
 
   lookup(url: string): readonly EntryView[] | undefined {
-    const key = keyOf(url)
+    const key = this.#keyOf(url)
     return key === undefined ? undefined : this.#entries(key)
   }
 
   purge(url: string): number | undefined {
-    const key = keyOf(url)
+    const key = this.#keyOf(url)
     return key === undefined ? undefined : this.#parts.purge(key)
   }
 
   explain(url: string): Explanation | undefined {
     const { clock, directory, protocol } = this.#parts
-    const key = keyOf(url)
+    const key = this.#keyOf(url)
     if (key === undefined) return undefined
     const nowMs = clock.monotonicMs()
     const request = { method: 'GET', url: key.url, fields: Fields.none }
@@ -281,6 +282,11 @@ export class Operator implements ProxyControl {
     }
   }
 
+  #keyOf(url: string): CacheKey | undefined {
+    const normal = normalUrl(url)
+    return normal === undefined ? undefined : this.#parts.keyOf(normal)
+  }
+
   #entries(key: CacheKey): EntryView[] {
     return this.#parts.directory.variantsOf(key).map((entry) => this.#entryView(entry))
   }
@@ -312,9 +318,4 @@ function digestView(geometry: FilterGeometry, name: string, entries: number, set
     bytes: geometry.bitCount / 8,
     expectedError: falseHitRateAtFill(geometry, setBits),
   }
-}
-
-function keyOf(url: string): CacheKey | undefined {
-  const normal = normalUrl(url)
-  return normal === undefined ? undefined : cacheKey(normal)
 }

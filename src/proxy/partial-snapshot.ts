@@ -18,6 +18,11 @@ export class PartialSnapshot {
     return this.#tag
   }
 
+  /** As announced. */
+  get totalBytes(): number {
+    return this.#totalBytes
+  }
+
   get receivedBytes(): number {
     return this.#receivedBytes
   }

@@ -29,8 +29,8 @@ export interface ProxyControl {
   replicas(): readonly HeldDigestView[]
   /** Publishes what is unpublished now. Returns the name of the state published last. */
   publishNow(): string
-  /** Starts a new generation now. Returns its first name. */
-  newGeneration(): string
+  /** Starts a new generation, from the directory. Resolves with its first name once it is published. */
+  newGeneration(): Promise<string>
   /** Undefined: not an absolute http or https URL. */
   lookup(url: string): readonly EntryView[] | undefined
   /** How many stored responses went; undefined: not an absolute http or https URL. */

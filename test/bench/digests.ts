@@ -28,7 +28,7 @@ function protocol(incarnation: number, expectedEntries: number): SummaryCachePro
 
 function publishing(origin: string, entryCount: number): SummaryCacheProtocol {
   const publisher = protocol(1, entryCount)
-  for (let i = 0; i < entryCount; i++) publisher.claimed(cacheKey(`${origin}/${i}`))
+  for (let i = 0; i < entryCount; i++) publisher.claimed(cacheKey(`${origin}/${i}`), 0)
   publisher.publisher.publish(0, 'command')
   return publisher
 }
@@ -41,7 +41,9 @@ function fetchSnapshot(
   nowMs: number,
 ): void {
   const { digest } = follower.peers.at(peer)!
-  for (const { frame } of publisher.answer(digest.want(), nowMs)) follower.receive(peer, frame, 0)
+  const answer = publisher.answer(digest.want(), true)
+  while (answer.work(Infinity, nowMs)) continue
+  for (const { frame } of answer.frames(nowMs)) follower.receive(peer, frame, 0)
   while (digest.work(0)) continue
   assert.equal(digest.replica.lacks, false, 'the snapshot has come')
 }
@@ -63,7 +65,7 @@ const UPDATES: Measurement = {
     const comparison = await harness.compare([
       harness.timed('delta', deltas, () => {
         for (let delta = 0; delta < deltas; delta++) {
-          for (let i = 0; i < DELTA_ENTRIES; i++) publisher.claimed(cacheKey(`http://origin.example/${next++}`))
+          for (let i = 0; i < DELTA_ENTRIES; i++) publisher.claimed(cacheKey(`http://origin.example/${next++}`), 0)
           const due = publisher.publisher.publish(0, 'command')
           if (due !== undefined) follower.receive(0, due.frame, 0)
         }

@@ -12,7 +12,7 @@ test('after A purges a URL and turns over, B no longer asks A for it', async () 
   await until(() => claims(b, 'a', url))
 
   expect(a.operator.purge(url)).toBe(1)
-  const generation = a.operator.newGeneration()
+  const generation = await a.operator.newGeneration()
   await until(() => b.operator.peers()[0]?.digest?.name === generation)
   expect(claims(b, 'a', url)).toBe(false)
   expect((await get(b, url)).body).toBe('body of /page')

@@ -10,6 +10,7 @@ import { encodeSnapshot } from '../../src/core/digest/snapshot-encoder.ts'
 import type { StateHead } from '../../src/core/digest/state-head.ts'
 import { geometryFor } from '../../src/core/filter/filter-geometry.ts'
 import { probePositions } from '../../src/core/filter/probing.ts'
+import { turnOver } from '../core/filter/turn-over.ts'
 import { Summary } from '../../src/core/filter/summary.ts'
 import { cacheKey } from '../../src/core/http/cache-key.ts'
 
@@ -71,12 +72,13 @@ function frameVectors(): DigestVectors['frames'] {
   }
   add('want', encodeWant(undefined))
   add('want', encodeWant({ incarnation: INCARNATION, generation: 3, sequence: 7 }))
+  add('want', encodeWant({ incarnation: INCARNATION, generation: 3, sequence: 7 }, 12))
   summary.add(cacheKey(URLS[0]!))
   const first = summary.publishDelta()
   add('delta', encodeDelta(7, state(3, 8), first), first)
   for (const url of URLS.slice(1)) summary.add(cacheKey(url))
   summary.remove(cacheKey(URLS[0]!))
-  const { set, clear } = summary.publishTurnover()
+  const { set, clear } = turnOver(summary)
   add('turnover', encodeTurnover(state(3, 8).name, state(4, 0), set, clear), set, clear)
   const all = Uint32Array.from({ length: geometry.bitCount }, (_, i) => i).filter((i) => summary.published.get(i))
   add('snapshot', encodeSnapshot(state(4, 0), summary.published), all)

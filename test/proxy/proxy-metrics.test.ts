@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { FALSE_HIT_CAUSES } from '../../src/core/peers/guess-counts.ts'
 import { DIGEST_FRAME_KINDS, OUTCOMES } from '../../src/proxy/proxy-event.ts'
-import type { DigestFrames, PeerAsked, ProxyEvent, RequestEnded } from '../../src/proxy/proxy-event.ts'
+import type { DigestFramesSent, PeerAsked, ProxyEvent, RequestEnded } from '../../src/proxy/proxy-event.ts'
 import { ProxyMetrics } from '../../src/proxy/proxy-metrics.ts'
 
 describe('before the first event', () => {
@@ -101,7 +101,7 @@ describe('messages against ICP (PROTOCOL: how messages are compared with ICP)', 
   })
 
   test('frames received are not counted: their sender does', () => {
-    const { interCache } = after({ kind: 'digest-received', frame: 'delta', count: 1, bytes: 40 })
+    const { interCache } = after({ kind: 'digest-received', peer: 'b', frame: 'delta', count: 1, bytes: 40 })
     expect(leaves(interCache).every((value) => value === 0)).toBe(true)
   })
 
@@ -139,7 +139,7 @@ describe('for any events', () => {
           before = now
         }
         const questions = events.filter((event) => event.kind === 'peer-asked')
-        const frames = events.filter((event): event is DigestFrames => event.kind === 'digest-sent')
+        const frames = events.filter((event): event is DigestFramesSent => event.kind === 'digest-sent')
         const fromClients = events.filter((event) => event.kind === 'request-ended' && !event.fromPeer)
         expect(before.requests).toBe(fromClients.length)
         expect(sum(Object.values(before.byOutcome))).toBe(fromClients.length)
@@ -172,6 +172,7 @@ function anyEvent(): fc.Arbitrary<ProxyEvent> {
       .map(asked),
     fc.record({
       kind: fc.constantFrom('digest-sent', 'digest-received'),
+      peer: fc.constant('b'),
       frame: fc.constantFrom(...DIGEST_FRAME_KINDS),
       count: fc.nat(16),
       bytes,

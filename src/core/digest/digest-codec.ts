@@ -8,7 +8,14 @@ import type {
   WantMessage,
 } from './digest-message.ts'
 import type { DigestName } from './digest-name.ts'
-import { FRAME_HEADER_BYTES, FrameFields, FrameWriter, NAME_BYTES, STATE_BYTES } from './frame-fields.ts'
+import {
+  FRAME_HEADER_BYTES,
+  FrameFields,
+  FrameWriter,
+  NAME_BYTES,
+  STATE_BYTES,
+  type StateLimits,
+} from './frame-fields.ts'
 import {
   SNAPSHOT_CODED,
   SNAPSHOT_GAPS,
@@ -40,16 +47,11 @@ const HEAD_BYTES = FRAME_HEADER_BYTES + STATE_BYTES
 const DELTA_FIXED_BYTES = HEAD_BYTES + 8
 const TURNOVER_FIXED_BYTES = HEAD_BYTES + 20
 
-export interface DecodeLimits {
-  /** Larger digests are refused, whatever else they say. */
-  readonly maxBitCount: number
-}
-
 /**
  * No sender has reason to make a longer frame about a digest of so many bits: gap codes are never longer than a bit
  * for each position of the array, and of a snapshot's codings the smallest is sent.
  */
-export function maxFrameBytes(limits: DecodeLimits): number {
+export function maxFrameBytes(limits: StateLimits): number {
   return limits.maxBitCount / 8 + TURNOVER_FIXED_BYTES + 4
 }
 
@@ -150,14 +152,14 @@ export function turnoverFrameBytesOf(setGapBytes: number, clearGapBytes: number)
  *
  * @throws {MalformedMessageError} naming what it does not understand; nothing large was allocated
  */
-export function decodeDigestMessage(frame: Uint8Array, limits: DecodeLimits): DigestMessage {
+export function decodeDigestMessage(frame: Uint8Array, limits: StateLimits): DigestMessage {
   const fields = new FrameFields(frame)
   const message = decodeByType(fields, limits)
   fields.end()
   return message
 }
 
-function decodeByType(fields: FrameFields, limits: DecodeLimits): DigestMessage {
+function decodeByType(fields: FrameFields, limits: StateLimits): DigestMessage {
   switch (fields.type) {
     case TYPE_WANT:
       return decodeWant(fields)
@@ -171,7 +173,7 @@ function decodeByType(fields: FrameFields, limits: DecodeLimits): DigestMessage 
       return decodeTurnover(fields, limits)
     case TYPE_HEARTBEAT:
       allowFlags(fields, 0)
-      return { kind: 'heartbeat', state: fields.state(limits.maxBitCount) }
+      return { kind: 'heartbeat', state: fields.state(limits) }
     case TYPE_GOODBYE:
       allowFlags(fields, 0)
       return { kind: 'goodbye', name: fields.name() }
@@ -191,10 +193,10 @@ function decodeWant(fields: FrameFields): WantMessage {
   return { kind: 'want', have, untilSequence }
 }
 
-function decodeSnapshot(fields: FrameFields, limits: DecodeLimits): SnapshotMessage {
+function decodeSnapshot(fields: FrameFields, limits: StateLimits): SnapshotMessage {
   const { flags } = fields
   allowFlags(fields, flags === SNAPSHOT_CODED ? SNAPSHOT_CODED : SNAPSHOT_GAPS)
-  const state = fields.state(limits.maxBitCount)
+  const state = fields.state(limits)
   const { bitCount } = state.geometry
   if (flags === 0) return { kind: 'snapshot', state, coding: 'raw', bytes: fields.bytes(bitCount / 8) }
   const bytes = fields.bytes()
@@ -206,8 +208,8 @@ function decodeSnapshot(fields: FrameFields, limits: DecodeLimits): SnapshotMess
   return { kind: 'snapshot', state, coding: 'coded', bytes }
 }
 
-function decodeDelta(fields: FrameFields, limits: DecodeLimits): DeltaMessage {
-  const state = fields.state(limits.maxBitCount)
+function decodeDelta(fields: FrameFields, limits: StateLimits): DeltaMessage {
+  const state = fields.state(limits)
   const fromSequence = fields.u32()
   if (fromSequence >= state.name.sequence) throw fields.malformed('a delta that does not lead on')
   const count = fields.u32()
@@ -215,8 +217,8 @@ function decodeDelta(fields: FrameFields, limits: DecodeLimits): DeltaMessage {
   return { kind: 'delta', fromSequence, state, setBits: positions(count, fields.bytes(), state.geometry.bitCount) }
 }
 
-function decodeTurnover(fields: FrameFields, limits: DecodeLimits): TurnoverMessage {
-  const state = fields.state(limits.maxBitCount)
+function decodeTurnover(fields: FrameFields, limits: StateLimits): TurnoverMessage {
+  const state = fields.state(limits)
   const { bitCount } = state.geometry
   const from = { incarnation: state.name.incarnation, generation: fields.u32(), sequence: fields.u32() }
   if (from.generation >= state.name.generation) throw fields.malformed('a turnover that does not lead on')

@@ -1,5 +1,6 @@
 import assert from 'node:assert'
-import { digestGeometryProblem, type FilterGeometry } from '../filter/filter-geometry.ts'
+import { digestGeometryProblem, UNKEYED, type FilterGeometry } from '../filter/filter-geometry.ts'
+import type { KeyHashing } from '../filter/key-hash.ts'
 import { MalformedMessageError } from '../protocol/malformed-message-error.ts'
 import type { DigestName } from './digest-name.ts'
 import type { StateHead } from './state-head.ts'
@@ -51,7 +52,8 @@ export class FrameWriter {
 
   state(state: StateHead): void {
     const { geometry } = state
-    assert(digestGeometryProblem(geometry) === undefined, digestGeometryProblem(geometry))
+    const problem = digestGeometryProblem(geometry, geometry)
+    assert(problem === undefined, problem)
     this.name(state.name)
     this.u8(geometry.hashScheme)
     this.u8(geometry.keyRules)
@@ -64,6 +66,14 @@ export class FrameWriter {
     this.u32(state.checksumHi)
     this.u32(state.checksumLo)
   }
+}
+
+/** What a state may say. */
+export interface StateLimits {
+  /** Larger digests are refused, whatever else they say. */
+  readonly maxBitCount: number
+  /** Ours: digests that hash otherwise are refused. Not keyed when not given. */
+  readonly hashing?: KeyHashing
 }
 
 /** Reads a frame's fields in order and refuses, by name, what it does not know. */
@@ -100,11 +110,11 @@ export class FrameFields {
     return { incarnation, generation: this.u32(), sequence: this.u32() }
   }
 
-  state(maxBitCount: number): StateHead {
+  state({ hashing, maxBitCount }: StateLimits): StateHead {
     const name = this.name()
     const geometryAt = this.#at
     const geometry = this.#geometry()
-    const problem = digestGeometryProblem(geometry)
+    const problem = digestGeometryProblem(geometry, hashing ?? UNKEYED)
     if (problem !== undefined) throw this.malformed(problem, geometryAt)
     if (geometry.bitCount > maxBitCount) {
       throw this.malformed(`${geometry.bitCount} bits where ${maxBitCount} are allowed`, geometryAt + 3)

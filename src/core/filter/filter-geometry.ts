@@ -1,4 +1,4 @@
-import { hashingProblem } from './hash-schemes.ts'
+import { hashingProblem, MURMUR3, SIPHASH } from './hash-schemes.ts'
 import type { KeyHashing } from './key-hash.ts'
 
 /**
@@ -11,6 +11,9 @@ export interface FilterGeometry extends KeyHashing {
   /** k; 1 to 16. */
   readonly probeCount: number
 }
+
+/** How digests hash that are not keyed: anyone can test a URL against one, and find URLs that collide. */
+export const UNKEYED: KeyHashing = { hashScheme: MURMUR3, keyId: 0, keyRules: 1 }
 
 const MIN_DIGEST_BIT_COUNT = 2 ** 6
 export const MAX_BIT_COUNT = 2 ** 31
@@ -28,7 +31,7 @@ export function geometryFor(expectedEntries: number, bitsPerEntry = 16, probeCou
   const leastBits = Math.max(MIN_DIGEST_BIT_COUNT, bitsPerEntry * expectedEntries)
   let bitCount = MIN_DIGEST_BIT_COUNT
   while (bitCount < leastBits && bitCount < MAX_BIT_COUNT) bitCount *= 2
-  return { hashScheme: 1, keyId: 0, keyRules: 1, bitCount, probeCount }
+  return { ...UNKEYED, bitCount, probeCount }
 }
 
 /** May filters of both be merged? */
@@ -54,14 +57,22 @@ export function geometryProblem(geometry: FilterGeometry): string | undefined {
   return undefined
 }
 
-/** The same for a digest of ours, version 1 of the protocol. */
-export function digestGeometryProblem(geometry: FilterGeometry): string | undefined {
+/**
+ * The same for a digest of our protocol: its positions say nothing to whoever hashes otherwise.
+ * @param hashing ours
+ */
+export function digestGeometryProblem(geometry: FilterGeometry, hashing: KeyHashing): string | undefined {
   const { hashScheme, keyId, keyRules, bitCount } = geometry
-  if (hashScheme !== 1) return `unknown hash scheme ${hashScheme}`
-  if (keyRules !== 1) return `unknown cache-key rules ${keyRules}`
-  // A keyed digest's positions say nothing to whoever hashes without its key.
-  if (keyId !== 0) return `unknown key ${keyId}`
+  if (hashScheme !== MURMUR3 && hashScheme !== SIPHASH) return `unknown hash scheme ${hashScheme}`
+  if (keyRules !== hashing.keyRules) return `unknown cache-key rules ${keyRules}`
+  if (keyId !== hashing.keyId || hashScheme !== hashing.hashScheme) {
+    return `${keyName(geometry)}, where ours is ${keyName(hashing)}: set the same cluster.key on all`
+  }
   if (!(bitCount >= MIN_DIGEST_BIT_COUNT && bitCount <= MAX_BIT_COUNT)) return `bit count ${bitCount} out of range`
   if (!Number.isInteger(Math.log2(bitCount))) return `bit count ${bitCount} is no power of two`
   return geometryProblem(geometry)
+}
+
+function keyName({ hashScheme, keyId }: KeyHashing): string {
+  return hashScheme === SIPHASH ? `keyed with key ${keyId}` : keyId === 0 ? 'not keyed' : `unknown key ${keyId}`
 }

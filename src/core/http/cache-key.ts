@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert'
+import { KeyHasher } from '../filter/key-hasher.ts'
 import { murmur3 } from '../filter/murmur3.ts'
 import type { KeyHash } from '../filter/key-hash.ts'
 
@@ -69,15 +70,37 @@ function withoutStart(text: string, char: string): string {
   return text.slice(start)
 }
 
-// 'GET ' and a URL. Written and hashed within one call of cacheKey, which nothing interrupts.
+// 'GET ' and a URL. Written and hashed within one call, which nothing interrupts.
 const PREFIX_BYTES = 4
 const keyBytes = new Uint8Array(PREFIX_BYTES + MAX_URL_LENGTH)
 const keyView = new DataView(keyBytes.buffer)
 keyBytes.set([0x47, 0x45, 0x54, 0x20])
 const words = new Int32Array(4)
 
-/** The key of a URL in normal form; another spelling has another key. */
+/** Makes the key of a URL in normal form; another spelling has another key. */
+export type KeyOf = (url: string) => CacheKey
+
+/** Keys that anyone could hash. */
 export function cacheKey(url: string): CacheKey {
+  murmur3(keyView, 0, writeKey(url), words)
+  return { h0: words[0]!, h1: words[1]!, h2: words[2]!, h3: words[3]!, url }
+}
+
+/**
+ * Keys that only those who share the secret can hash (PROTOCOL rule 8).
+ * @param secret 16 bytes
+ * @param keyId how those who share it call it, from 1
+ */
+export function secretKeys(secret: Uint8Array, keyId: number): KeyOf {
+  const hasher = KeyHasher.siphash(secret, keyId)
+  return (url) => {
+    const { h0, h1, h2, h3 } = hasher.hash(keyView, 0, writeKey(url))
+    return { h0, h1, h2, h3, url }
+  }
+}
+
+/** Returns how many bytes the key has. */
+function writeKey(url: string): number {
   assert(url.length <= MAX_URL_LENGTH, 'a key of a URL that is too long')
   let all = 0
   for (let i = 0; i < url.length; i++) {
@@ -86,6 +109,5 @@ export function cacheKey(url: string): CacheKey {
     all |= code
   }
   assert(all < 0x80, 'a key of a URL that is not in normal form')
-  murmur3(keyView, 0, PREFIX_BYTES + url.length, words)
-  return { h0: words[0]!, h1: words[1]!, h2: words[2]!, h3: words[3]!, url }
+  return PREFIX_BYTES + url.length
 }

@@ -58,7 +58,7 @@ export class CatchUp {
 
   *#phases(state: StateHead): Generator<number, void, void> {
     for (const { frame } of this.#steps) {
-      const step = decodeDigestMessage(frame, { maxBitCount: MAX_BIT_COUNT })
+      const step = decodeDigestMessage(frame, { maxBitCount: MAX_BIT_COUNT, hashing: state.geometry })
       if (step.kind === 'delta' || step.kind === 'turnover') {
         yield* this.#each(step.setBits, state, (position) => this.#net.rose(position))
       }

@@ -4,6 +4,7 @@ import { encodeDelta, encodeGoodbye, encodeHeartbeat } from '../digest/digest-co
 import type { DigestName } from '../digest/digest-name.ts'
 import { snapshotFrameBytes } from '../digest/snapshot-encoder.ts'
 import type { StateHead } from '../digest/state-head.ts'
+import { ChecksumAudit } from '../filter/checksum-audit.ts'
 import type { ClaimSource } from '../filter/claim-source.ts'
 import type { FilterGeometry } from '../filter/filter-geometry.ts'
 import type { SummaryDrift } from '../filter/generation-build.ts'
@@ -47,6 +48,8 @@ export interface Publication {
 /** The next generation on its way. */
 interface Turning {
   readonly plan: GenerationPlan
+  /** Of the published bits' checksum, until it is done. */
+  audit: ChecksumAudit | undefined
   /** Once its bits are fixed. */
   encoder: ChangeEncoder | undefined
   isMeasured: boolean
@@ -81,6 +84,7 @@ export class DigestPublisher {
   #auditedAtMs: number
   #drift: SummaryDrift = { missing: 0, surplus: 0 }
   #auditCount = 0
+  #checksumFaults = 0
   #lastReason: UpdateReason | 'start' = 'start'
 
   constructor(options: PublisherOptions, nowMs: number) {
@@ -110,6 +114,11 @@ export class DigestPublisher {
   /** Bits that did not agree with the directory when they were compared, summed over all comparisons; 0 for ever. */
   get drift(): SummaryDrift {
     return this.#drift
+  }
+
+  /** Times that the published bits were not what their checksum said when it was worked out whole; 0 for ever. */
+  get checksumFaults(): number {
+    return this.#checksumFaults
   }
 
   /** Comparisons of the summary with the directory so far. */
@@ -143,8 +152,15 @@ export class DigestPublisher {
   tick(nowMs: number): Publication | undefined {
     this.#nowMs = nowMs
     this.#shelf.expire(nowMs)
-    const due = this.#due(nowMs)
-    if (due !== undefined) return due
+    const reason = this.#deltaDue(nowMs)
+    if (this.#turning === undefined) {
+      const plan = this.#generationDue(nowMs) ?? this.#turnoverInstead(reason)
+      if (plan !== undefined) {
+        this.beginGeneration(plan)
+        return undefined
+      }
+    }
+    if (reason !== undefined) return this.publish(nowMs, reason)
     if (nowMs - this.#lastFrameMs < this.#options.heartbeatMs) return undefined
     this.#lastFrameMs = nowMs
     return { kind: 'heartbeat', frame: this.heartbeat(nowMs), reason: 'idle' }
@@ -161,7 +177,11 @@ export class DigestPublisher {
     const from = this.#name
     const ageMs = this.#ageOf(this.#changedAtMs, nowMs)
     const setBits = this.summary.publishDelta()
-    for (const position of setBits) this.#shelf.rose(position)
+    const audit = this.#turning?.audit
+    for (const position of setBits) {
+      this.#shelf.rose(position)
+      audit?.rose(position)
+    }
     this.#name = { ...from, sequence: from.sequence + 1 }
     const state = this.#stateAged(ageMs)
     const frame = encodeDelta(from.sequence, state, setBits)
@@ -177,10 +197,16 @@ export class DigestPublisher {
   beginGeneration(plan: GenerationPlan): void {
     if (this.#turning !== undefined) return
     const { refill } = plan
-    this.#turning = { plan, encoder: undefined, isMeasured: false, isSnapshot: false, changedAtMs: Infinity }
-    this.summary.beginGeneration(
-      refill === undefined || this.#source === undefined ? undefined : { geometry: refill, source: this.#source },
-    )
+    const isAudit = refill !== undefined && this.#source !== undefined
+    this.#turning = {
+      plan,
+      audit: isAudit ? new ChecksumAudit(this.summary.published) : undefined,
+      encoder: undefined,
+      isMeasured: false,
+      isSnapshot: false,
+      changedAtMs: Infinity,
+    }
+    this.summary.beginGeneration(isAudit ? { geometry: refill, source: this.#source! } : undefined)
   }
 
   /** Whether `work` has something to do. */
@@ -195,6 +221,10 @@ export class DigestPublisher {
   work(maxSteps: number, nowMs: number): Publication | undefined {
     const turning = this.#turning
     if (turning === undefined) return undefined
+    if (turning.audit !== undefined) {
+      if (!turning.audit.work(maxSteps)) this.#checksumAudited(turning, turning.audit)
+      return undefined
+    }
     if (turning.encoder === undefined) {
       if (!this.summary.buildGeneration(maxSteps)) turning.encoder = this.#fix(turning)
       return undefined
@@ -245,26 +275,20 @@ export class DigestPublisher {
     return encodeGoodbye(this.#name)
   }
 
-  #due(nowMs: number): Publication | undefined {
-    const plan = this.#turning === undefined ? this.#generationDue(nowMs) : undefined
-    if (plan !== undefined) {
-      this.beginGeneration(plan)
-      return undefined
-    }
+  #deltaDue(nowMs: number): PublishReason | undefined {
     if (this.summary.isFixed || this.summary.openChangeCount === 0) return undefined
-    const reason = this.#options.policy.due({
+    return this.#options.policy.due({
       newDocuments: this.#newDocuments,
       documents: this.summary.entryCount,
       localMisses: this.#localMisses,
       changeAgeMs: this.#ageOf(this.#changedAtMs, nowMs),
     })
-    if (reason === undefined) return undefined
-    // One message for both, where it is soon done; where not, the next tick finds it under way and publishes.
-    if (this.#turning === undefined && this.#clearsExceedShare()) {
-      this.beginGeneration({ reason: 'pending-clears', refill: undefined })
-      return undefined
-    }
-    return this.publish(nowMs, reason)
+  }
+
+  /** One message for both, where it is soon done; where not, the next tick finds it under way and publishes. */
+  #turnoverInstead(reason: PublishReason | undefined): GenerationPlan | undefined {
+    if (reason === undefined || !this.#clearsExceedShare()) return undefined
+    return { reason: 'pending-clears', refill: undefined }
   }
 
   #generationDue(nowMs: number): GenerationPlan | undefined {
@@ -300,11 +324,18 @@ export class DigestPublisher {
     this.#changedAtMs = Infinity
     this.#clearsSinceMs = Infinity
     this.#startBatch()
-    const isSameSize = bits.bitCount === summary.published.bitCount
-    turning.isSnapshot = !isSameSize
-    return isSameSize
+    if (bits.bitCount !== summary.published.bitCount) turning.isSnapshot = true
+    return !turning.isSnapshot
       ? new ChangeEncoder(new BitDifference(summary.published, bits), before)
       : new ChangeEncoder(new WholeState(bits), NOTHING)
+  }
+
+  /** Bits that a fault has changed are published whole, by another name. */
+  #checksumAudited(turning: Turning, audit: ChecksumAudit): void {
+    turning.audit = undefined
+    if (audit.agreesWith(this.summary.checksum)) return
+    this.#checksumFaults++
+    turning.isSnapshot = true
   }
 
   #audited(drift: SummaryDrift | undefined): void {

@@ -3,6 +3,7 @@ import type { DigestMessage } from '../digest/digest-message.ts'
 import type { ReplicaBuffers } from '../digest/replica-bits.ts'
 import { Replica, type Merge, type Refusal } from '../digest/replica.ts'
 import type { StateHead } from '../digest/state-head.ts'
+import type { KeyHashing } from '../filter/key-hash.ts'
 import { TokenBucket } from '../peers/token-bucket.ts'
 import { MalformedMessageError } from './malformed-message-error.ts'
 import type { PeerBudgets } from './peer-budgets.ts'
@@ -34,6 +35,8 @@ const BUILD_STEP_POSITIONS = 1_024
 export interface FollowedDigestOptions {
   /** A digest with more bits is refused before anything is allocated for it. */
   readonly maxBitCount: number
+  /** Ours: a digest that hashes otherwise is refused. */
+  readonly hashing: KeyHashing
   /** A replica not proved for three of these is not consulted. */
   readonly heartbeatMs: number
   readonly budgets: PeerBudgets
@@ -45,7 +48,7 @@ export interface FollowedDigestOptions {
  * A peer's digest as we follow it: the replica, and how long ago it was last proved (PROTOCOL rules 1, 4, 8 and 9).
  */
 export class FollowedDigest {
-  readonly #maxBitCount: number
+  readonly #limits: { readonly maxBitCount: number; readonly hashing: KeyHashing }
   readonly #staleAfterMs: number
   readonly #bytes: TokenBucket
   readonly #steps: TokenBucket
@@ -53,8 +56,8 @@ export class FollowedDigest {
   #provedAtMs = -Infinity
   #provedAgeMs = 0
 
-  constructor({ budgets, heartbeatMs, makeBuffers, maxBitCount }: FollowedDigestOptions) {
-    this.#maxBitCount = maxBitCount
+  constructor({ budgets, hashing, heartbeatMs, makeBuffers, maxBitCount }: FollowedDigestOptions) {
+    this.#limits = { maxBitCount, hashing }
     this.#staleAfterMs = 3 * heartbeatMs
     this.#bytes = new TokenBucket(budgets.receivedBytes)
     this.#steps = new TokenBucket(budgets.receivedSteps)
@@ -95,7 +98,7 @@ export class FollowedDigest {
     if (!this.#bytes.take(frame.length, nowMs)) return refusal(undefined, 'refused-malformed', TOO_MANY_BYTES)
     let message: DigestMessage
     try {
-      message = decodeDigestMessage(frame, { maxBitCount: this.#maxBitCount })
+      message = decodeDigestMessage(frame, this.#limits)
     } catch (error) {
       if (!(error instanceof MalformedMessageError)) throw error
       return refusal(undefined, 'refused-malformed', error.message)

@@ -29,7 +29,7 @@ export class SummaryCacheProtocol implements ClaimListener {
     this.publisher = new DigestPublisher(options, nowMs)
     this.#maxBitCount = maxBitCount
     this.budgets = peerBudgets(maxBitCount, geometry.bitCount)
-    this.peers = new PeerTable({ maxBitCount, heartbeatMs, budgets: this.budgets })
+    this.peers = new PeerTable({ maxBitCount, hashing: geometry, heartbeatMs, budgets: this.budgets })
   }
 
   /** The directory whose claims are told: what the summary is compared with and rebuilt from. */

@@ -130,22 +130,24 @@ export class SummaryCache implements SharingScheme {
     const lastMs = member.frameMs + count * this.#heartbeatMs
     if (count > 1) {
       const { publisher } = member.protocol
-      const [heartbeat] = publisher.catchUp(publisher.name, lastMs)
-      this.#sent(member, 'heartbeat', heartbeat!.frame.length, (count - 1) * (this.#members.length - 1))
+      const frameBytes = publisher.heartbeat(lastMs).length
+      this.#sent(member, 'heartbeat', frameBytes, (count - 1) * (this.#members.length - 1))
     }
     this.#tick(member, lastMs)
   }
 
   #tick(member: Member, nowMs: number): void {
     member.tickMs = nowMs
-    const due = member.protocol.tick(nowMs)
+    const { publisher } = member.protocol
+    let due = member.protocol.tick(nowMs)
+    while (due === undefined && publisher.hasWork) due = publisher.work(Infinity, nowMs)
     if (due !== undefined) this.#publish(member, due, nowMs)
   }
 
-  #publish(member: Member, { frame, kind }: Publication, nowMs: number): void {
+  #publish(member: Member, { frame, kind, reason }: Publication, nowMs: number): void {
     member.frameMs = nowMs
-    if (kind !== 'heartbeat') member.changeMs = Infinity
-    if (kind !== 'heartbeat' && member.protocol.publisher.name.sequence === 0) member.generationMs = nowMs
+    if (reason !== 'idle') member.changeMs = Infinity
+    if (reason !== 'idle' && member.protocol.publisher.name.sequence === 0) member.generationMs = nowMs
     this.#sent(member, kind, frame.length, this.#members.length - 1)
     for (const follower of this.#members) {
       if (follower === member) continue
@@ -157,7 +159,10 @@ export class SummaryCache implements SharingScheme {
   #catchUp(follower: Member, publisher: Member, nowMs: number): void {
     const want = follower.peers[publisher.index]!.digest.want()
     this.#sent(follower, 'want', want.length, 1)
-    for (const { frame, kind } of publisher.protocol.answer(want, nowMs)) {
+    const answer = publisher.protocol.answer(want, true)
+    let more = true
+    while (more) more = answer.work(Infinity, nowMs)
+    for (const { frame, kind } of answer.frames(nowMs)) {
       this.#sent(publisher, kind, frame.length, 1)
       this.#deliver(frame, publisher, follower, nowMs)
     }

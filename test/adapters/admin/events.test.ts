@@ -114,7 +114,7 @@ test('every kind of event is as its schema says', () => {
     { kind: 'local-miss', peers: 2, icpQueryBytes: 120, icpReplyBytes: 100 },
     { kind: 'origin-asked', outcome: 'fetched' },
     { kind: 'digest-sent', frame: 'delta', count: 2, bytes: 90 },
-    { kind: 'digest-received', frame: 'snapshot', count: 1, bytes: 9000 },
+    { kind: 'digest-received', peer: 'b', frame: 'snapshot', count: 1, bytes: 9000 },
     { kind: 'peer-changed', peer: 'b', state: 'recovered', reason: 'its replica is proved' },
     { kind: 'digest-turned', incarnation: 1_764_547_200_000, generation: 3, reason: 'age' },
   ]

@@ -116,7 +116,7 @@ export class FakeProxy implements ProxyControl {
     return this.ownDigest().name
   }
 
-  newGeneration(): string {
+  async newGeneration(): Promise<string> {
     this.generation++
     this.sequence = 0
     return this.ownDigest().name

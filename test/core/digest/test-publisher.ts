@@ -12,6 +12,7 @@ import type { StateHead } from '../../../src/core/digest/state-head.ts'
 import { BitArray } from '../../../src/core/filter/bit-array.ts'
 import { checksumOf } from '../../../src/core/filter/bit-checksum.ts'
 import type { FilterGeometry } from '../../../src/core/filter/filter-geometry.ts'
+import { turnOver } from '../filter/turn-over.ts'
 import { Summary } from '../../../src/core/filter/summary.ts'
 import { keyOf } from '../filter/test-keys.ts'
 
@@ -98,7 +99,7 @@ export class TestPublisher {
 
   turnover(): Uint8Array {
     const from = this.name
-    const { set, clear } = this.summary.publishTurnover()
+    const { set, clear } = turnOver(this.summary)
     this.name = { ...from, generation: from.generation + 1, sequence: 0 }
     return this.#log(from, encodeTurnover(from, this.state, set, clear))
   }

@@ -7,6 +7,7 @@ import {
   type DirectoryEntry,
   type RemovalCause,
 } from '../../../src/core/directory/cache-directory.ts'
+import type { Slot } from '../../../src/core/directory/eviction-policy.ts'
 import { entrySizeBytes } from '../../../src/core/directory/entry-size.ts'
 import { DEFAULT_EVICTION_KIND, evictionKinds } from '../../../src/core/directory/eviction-kinds.ts'
 import type { CacheKey } from '../../../src/core/http/cache-key.ts'
@@ -15,20 +16,37 @@ import { keyOf, storedOf } from './stored-responses.ts'
 
 /** A set that fails when told twice of the same thing, as a counting filter would go wrong. */
 class Claims implements ClaimListener {
-  readonly urls = new Set<string>()
+  readonly holders = new Map<string, Slot>()
   readonly told: string[] = []
 
-  claimed(key: CacheKey): void {
-    assert(!this.urls.has(key.url), `${key.url} was claimed twice`)
-    this.urls.add(key.url)
+  get urls(): ReadonlySet<string> {
+    return new Set(this.holders.keys())
+  }
+
+  claimed(key: CacheKey, holder: Slot): void {
+    assert(!this.holders.has(key.url), `${key.url} was claimed twice`)
+    this.holders.set(key.url, holder)
     this.told.push(`+${key.url}`)
   }
 
-  unclaimed(key: CacheKey): void {
-    assert(this.urls.has(key.url), `${key.url} was not claimed`)
-    this.urls.delete(key.url)
+  unclaimed(key: CacheKey, holder: Slot): void {
+    assert(this.holders.get(key.url) === holder, `${key.url} was not claimed by slot ${holder}`)
+    this.holders.delete(key.url)
     this.told.push(`-${key.url}`)
   }
+
+  moved(key: CacheKey, from: Slot, to: Slot): void {
+    assert(this.holders.get(key.url) === from, `${key.url} was not claimed by slot ${from}`)
+    this.holders.set(key.url, to)
+  }
+}
+
+/** Slot by slot, each claim once. */
+function claimedUrls(directory: CacheDirectory): string[] {
+  const urls: string[] = []
+  for (let slot = 0; slot < directory.slotCount; slot++)
+    directory.forEachClaim(slot, slot + 1, ({ url }) => urls.push(url))
+  return urls
 }
 
 interface Options {
@@ -220,7 +238,7 @@ describe('claims (PROTOCOL rule 14)', () => {
     directory.admit(keyOf(2), storedOf({ noCache: true }), 1, 0)
     directory.admit(keyOf(3), storedOf({ lifetimeMs: -Infinity }), 1, 0)
     expect(claims.told).toEqual([])
-    expect([...directory.claimedKeys()]).toEqual([])
+    expect(claimedUrls(directory)).toEqual([])
   })
 
   test('an entry leaves within a minute of going stale, ticked every half-minute, and stays in the directory', () => {
@@ -358,7 +376,12 @@ describe('any sequence of changes', () => {
           expect(directory.usedBytes + reservedBytes).toBeLessThanOrEqual(capacityBytes)
           const fresh = new Set([...model].filter(([, one]) => one.fresh).map(([one]) => one.key.url))
           expect(claims.urls).toEqual(fresh)
-          expect(new Set([...directory.claimedKeys()].map((claimed) => claimed.url))).toEqual(fresh)
+          expect(claimedUrls(directory).toSorted()).toEqual([...fresh].toSorted())
+          for (const [url, holder] of claims.holders) {
+            const standing: string[] = []
+            directory.forEachClaim(holder, holder + 1, (claimed) => standing.push(claimed.url))
+            expect(standing).toEqual([url])
+          }
           for (const one of held) expect(directory.variantsOf(one.key).length).toBeLessThanOrEqual(3)
         }
       }),

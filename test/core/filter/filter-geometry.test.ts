@@ -4,6 +4,7 @@ import {
   geometryFor,
   geometryProblem,
   sameGeometry,
+  UNKEYED,
 } from '../../../src/core/filter/filter-geometry.ts'
 
 describe('the geometry for a directory', () => {
@@ -17,7 +18,7 @@ describe('the geometry for a directory', () => {
     [1e12, 2 ** 31],
   ])('of %d entries has %d bits', (entries, bitCount) => {
     expect(geometryFor(entries)).toEqual({ hashScheme: 1, keyId: 0, keyRules: 1, bitCount, probeCount: 4 })
-    expect(digestGeometryProblem(geometryFor(entries))).toBeUndefined()
+    expect(digestGeometryProblem(geometryFor(entries), UNKEYED)).toBeUndefined()
   })
 
   test('takes other load factors and probe counts', () => {
@@ -28,7 +29,8 @@ describe('the geometry for a directory', () => {
 test.each([
   [{ hashScheme: 2 }, 'unknown hash scheme 2'],
   [{ keyRules: 0 }, 'unknown cache-key rules 0'],
-  [{ keyId: 7 }, 'unknown key 7'],
+  [{ keyId: 7 }, 'unknown key 7, where ours is not keyed: set the same cluster.key on all'],
+  [{ hashScheme: 3, keyId: 7 }, 'keyed with key 7, where ours is not keyed: set the same cluster.key on all'],
   [{ bitCount: 0 }, 'bit count 0 out of range'],
   [{ bitCount: 32 }, 'bit count 32 out of range'],
   [{ bitCount: 2 ** 32 }, 'bit count 4294967296 out of range'],
@@ -38,7 +40,17 @@ test.each([
   [{ probeCount: 17 }, 'probe count 17 out of range'],
   [{ probeCount: 1.5 }, 'probe count 1.5 out of range'],
 ])('a digest whose geometry has %o is refused by name', (change, problem) => {
-  expect(digestGeometryProblem({ ...geometryFor(100), ...change })).toBe(problem)
+  expect(digestGeometryProblem({ ...geometryFor(100), ...change }, UNKEYED)).toBe(problem)
+})
+
+test('rule 8: keyed and unkeyed digests never meet, nor those of two keys', () => {
+  const keyed = { ...geometryFor(100), hashScheme: 3, keyId: 7 }
+  expect(digestGeometryProblem(keyed, keyed)).toBeUndefined()
+  expect(digestGeometryProblem(geometryFor(100), keyed)).toMatch(/^not keyed, where ours is keyed with key 7/)
+  expect(digestGeometryProblem({ ...keyed, keyId: 8 }, keyed)).toMatch(
+    /^keyed with key 8, where ours is keyed with key 7/,
+  )
+  expect(sameGeometry(keyed, { ...keyed, keyId: 8 })).toBe(false)
 })
 
 test.each([
@@ -56,11 +68,11 @@ test.each([
 })
 
 test.each([{ bitCount: 1 }, { bitCount: 100 }, { hashScheme: 2 }, { hashScheme: 3, keyId: 1 }, { keyRules: 0 }])(
-  'a filter may have %o, which no digest of version 1 has',
+  'a filter may have %o, which no digest that is not keyed has',
   (change) => {
     const geometry = { ...geometryFor(100), ...change }
     expect(geometryProblem(geometry)).toBeUndefined()
-    expect(digestGeometryProblem(geometry)).toBeDefined()
+    expect(digestGeometryProblem(geometry, UNKEYED)).toBeDefined()
   },
 )
 

@@ -7,6 +7,7 @@ import { probePositions } from '../../../src/core/filter/probing.ts'
 import { Summary } from '../../../src/core/filter/summary.ts'
 import { KeyNotHeldError } from '../../../src/core/filter/membership-filter.ts'
 import { keyOf } from './test-keys.ts'
+import { turnOver } from './turn-over.ts'
 
 const geometry: FilterGeometry = { ...geometryFor(1), bitCount: 256, probeCount: 4 }
 
@@ -48,7 +49,7 @@ type Verb = 'add' | 'remove' | 'delta' | 'turnover'
 function publish(summary: Summary, verb: Verb): { set: number[]; clear: number[] } {
   if (verb === 'delta') return { set: [...summary.publishDelta()], clear: [] }
   if (verb !== 'turnover') return { set: [], clear: [] }
-  const { set, clear } = summary.publishTurnover()
+  const { set, clear } = turnOver(summary)
   return { set: [...set], clear: [...clear] }
 }
 
@@ -126,7 +127,7 @@ describe('a summary', () => {
     expect(summary.claimCause(keyOf('a'))).toBe('pending-clear')
     summary.add(keyOf('a'))
     expect(summary.pendingClearCount).toBe(0)
-    expect(summary.publishTurnover()).toEqual({ set: new Uint32Array(), clear: new Uint32Array() })
+    expect(turnOver(summary)).toEqual({ set: new Uint32Array(), clear: new Uint32Array() })
     expect(summary.publishedMayContain(keyOf('a'))).toBe(true)
   })
 
@@ -145,7 +146,7 @@ describe('a summary', () => {
     }
     summary.remove(keyOf('b'))
     summary.add(keyOf('a'))
-    const { set, clear } = summary.publishTurnover()
+    const { set, clear } = turnOver(summary)
     const before = new Set(['b', 'gone'].flatMap((text) => positionsOf(keyOf(text))))
     const after = new Set(['a', 'new'].flatMap((text) => positionsOf(keyOf(text))))
     expect([...set]).toEqual(sorted(after.difference(before)))

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cacheKey, MAX_URL_LENGTH, normalUrl } from '../../../src/core/http/cache-key.ts'
+import { KeyHasher } from '../../../src/core/filter/key-hasher.ts'
+import { cacheKey, secretKeys, MAX_URL_LENGTH, normalUrl } from '../../../src/core/http/cache-key.ts'
 import { murmur3 } from '../../../src/core/filter/murmur3.ts'
 
 describe("Squid's normal form", () => {
@@ -127,4 +128,21 @@ test('the key is the hash of GET, a space and the URL', () => {
 test('a key is made of a URL in normal form only', () => {
   expect(() => cacheKey('http://a/é')).toThrow('not in normal form')
   expect(() => cacheKey(`http://a/${'b'.repeat(MAX_URL_LENGTH)}`)).toThrow('too long')
+})
+
+describe('rule 8: keys of a cluster with a secret', () => {
+  const secret = Uint8Array.from({ length: 16 }, (_, i) => i)
+
+  test('are SipHash of the same bytes', () => {
+    const { h0, h1, h2, h3, url } = secretKeys(secret, 7)('http://a.example/')
+    const expected = KeyHasher.siphash(secret, 7).hashText('GET http://a.example/')
+    expect([h0, h1, h2, h3, url]).toEqual([expected.h0, expected.h1, expected.h2, expected.h3, 'http://a.example/'])
+  })
+
+  test('say nothing to who lacks it: no position of a digest is the same but by chance', () => {
+    const other = Uint8Array.from(secret, (byte) => byte ^ 1)
+    const keys = [secretKeys(secret, 7), secretKeys(other, 7), cacheKey]
+    const first = keys.map((keyOf) => keyOf('http://a.example/').h0)
+    expect(new Set(first).size).toBe(3)
+  })
 })

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { UNKEYED } from '../../../src/core/filter/filter-geometry.ts'
 import { LookupPlan, MAX_PEER_TRIES, type StepOutcome } from '../../../src/core/peers/lookup-plan.ts'
 import { PeerHealth } from '../../../src/core/peers/peer-health.ts'
 import { MAX_PEERS, PeerTable } from '../../../src/core/peers/peer-table.ts'
+import { peerBudgets } from '../../../src/core/protocol/peer-budgets.ts'
 
 function steps(candidates: number[], outcomes: StepOutcome[]): string[] {
   const plan = new LookupPlan(candidates)
@@ -64,7 +66,12 @@ describe('rule 9: one that fails is skipped, and tried again with growing pauses
 
 describe('the table of peers', () => {
   test('is bounded, and a name is one peer', () => {
-    const table = new PeerTable(1_024, 5_000)
+    const table = new PeerTable({
+      maxBitCount: 1_024,
+      hashing: UNKEYED,
+      heartbeatMs: 5_000,
+      budgets: peerBudgets(1_024, 1_024),
+    })
     expect(table.add({ name: 'p', url: 'http://p' })?.index).toBe(0)
     expect(table.add({ name: 'p', url: 'http://other' })).toBeUndefined()
     for (let i = 1; i < MAX_PEERS; i++) table.add({ name: `p${i}`, url: 'http://p' })

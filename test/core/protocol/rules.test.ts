@@ -6,6 +6,7 @@ import { isConsulted } from '../../../src/core/peers/peer-table.ts'
 import { SummaryCacheProtocol } from '../../../src/core/protocol/summary-cache-protocol.ts'
 import { UPDATE_PROFILES } from '../../../src/core/protocol/update-policy.ts'
 import { bitsOf } from '../digest/test-publisher.ts'
+import { answered, due, snapshotOf, turnOver } from './driving.ts'
 
 const HEARTBEAT_MS = 5_000
 
@@ -35,7 +36,7 @@ function pair(publisher = protocol()): { publisher: SummaryCacheProtocol; follow
 
 function catchUp(publisher: SummaryCacheProtocol, follower: SummaryCacheProtocol, nowMs: number): void {
   const { digest } = follower.peers.at(0)!
-  for (const { frame } of publisher.answer(digest.want(), nowMs)) follower.receive(0, frame, nowMs)
+  for (const { frame } of answered(publisher, digest.want(), nowMs)) follower.receive(0, frame, nowMs)
   while (digest.work(nowMs)) continue
 }
 
@@ -66,9 +67,9 @@ describe('rule 1: a replica equals, bit for bit, what was published under its na
         const held = new Set<number>()
         const network: Uint8Array[] = []
         // What was published under each name, kept by the dull way: a copy.
-        const published = new Map<string, Uint32Array>()
+        const states = new Map<string, Uint32Array>()
         const remember = (): void => {
-          published.set(JSON.stringify(publisher.publisher.name), publisher.publisher.summary.published.words.slice())
+          states.set(JSON.stringify(publisher.publisher.name), publisher.publisher.summary.published.words.slice())
         }
         remember()
         let nowMs = 0
@@ -76,12 +77,14 @@ describe('rule 1: a replica equals, bit for bit, what was published under its na
           nowMs += 10
           if (one.do === 'insert' && !held.has(one.key)) {
             held.add(one.key)
-            publisher.claimed(keys(one.key, one.key + 1)[0]!)
+            publisher.claimed(keys(one.key, one.key + 1)[0]!, 0)
           } else if (one.do === 'remove' && held.delete(one.key)) {
-            publisher.unclaimed(keys(one.key, one.key + 1)[0]!)
+            publisher.unclaimed(keys(one.key, one.key + 1)[0]!, 0)
           } else if (one.do === 'publish') {
-            const due = publisher.publisher.publish(nowMs, 'command', one.turnOver)
-            if (due !== undefined) network.push(due.frame)
+            const published = one.turnOver
+              ? turnOver(publisher.publisher, nowMs)
+              : publisher.publisher.publish(nowMs, 'command')
+            if (published !== undefined) network.push(published.frame)
             remember()
           } else if (one.do === 'deliver' && network.length > 0) {
             const at = one.at % network.length
@@ -93,7 +96,7 @@ describe('rule 1: a replica equals, bit for bit, what was published under its na
             expectExact(publisher, follower)
           }
           if (replica.name !== undefined)
-            expect(bitsOf(replica)!.words).toEqual(published.get(JSON.stringify(replica.name)))
+            expect(bitsOf(replica)!.words).toEqual(states.get(JSON.stringify(replica.name)))
         }
         catchUp(publisher, follower, nowMs)
         expectExact(publisher, follower)
@@ -104,17 +107,17 @@ describe('rule 1: a replica equals, bit for bit, what was published under its na
 })
 
 describe('rule 2: what a follower missed', () => {
-  test('comes as the steps that it missed where they are smaller than a snapshot', () => {
+  test('comes as one step made of all that it missed, where that is smaller than a snapshot', () => {
     const { publisher, follower } = pair(protocol(1, 10_000))
-    for (const key of keys(0, 5_000)) publisher.claimed(key)
+    for (const key of keys(0, 5_000)) publisher.claimed(key, 0)
     publisher.publisher.publish(1, 'command')
     catchUp(publisher, follower, 1)
     for (let i = 0; i < 3; i++) {
-      for (const key of keys(5_000 + i, 5_001 + i)) publisher.claimed(key)
+      for (const key of keys(5_000 + i, 5_001 + i)) publisher.claimed(key, 0)
       publisher.publisher.publish(2 + i, 'command')
     }
-    const answer = publisher.answer(follower.peers.at(0)!.digest.want(), 9)
-    expect(answer.map(({ kind }) => kind)).toEqual(['delta', 'delta', 'delta'])
+    const missed = answered(publisher, follower.peers.at(0)!.digest.want(), 9)
+    expect(missed.map(({ kind }) => kind)).toEqual(['delta'])
     catchUp(publisher, follower, 9)
     expectExact(publisher, follower)
   })
@@ -122,10 +125,10 @@ describe('rule 2: what a follower missed', () => {
   test('comes as a snapshot when the steps are gone', () => {
     const { publisher, follower } = pair()
     for (let i = 0; i < 100; i++) {
-      for (const key of keys(2 * i, 2 * i + 2)) publisher.claimed(key)
+      for (const key of keys(2 * i, 2 * i + 2)) publisher.claimed(key, 0)
       publisher.publisher.publish(i, 'command')
     }
-    expect(publisher.answer(follower.peers.at(0)!.digest.want(), 200).map(({ kind }) => kind)).toEqual(['snapshot'])
+    expect(answered(publisher, follower.peers.at(0)!.digest.want(), 200).map(({ kind }) => kind)).toEqual(['snapshot'])
   })
 })
 
@@ -133,17 +136,17 @@ describe('rule 3: clearing is a turnover', () => {
   test('a removal changes nothing until the pending clears pass their share of the set bits', () => {
     const { publisher } = pair(protocol(1, 2_000, 0.03))
     const all = keys(0, 1_000)
-    for (const key of all) publisher.claimed(key)
+    for (const key of all) publisher.claimed(key, 0)
     expect(publisher.tick(1_000)?.kind).toBe('delta')
     const { summary } = publisher.publisher
     const share = (): number => summary.pendingClearCount / summary.setBitCount
     let removed = 0
-    while (share() <= 0.03) publisher.unclaimed(all[removed++]!)
+    while (share() <= 0.03) publisher.unclaimed(all[removed++]!, 0)
     // The one before left it within the share.
     expect(removed).toBeGreaterThan(25)
     expect(publisher.publisher.name.generation).toBe(0)
     // As old as the last tick, so past the profile's 250 ms.
-    expect(publisher.tick(2_000)).toMatchObject({ reason: 'pending-clears' })
+    expect(due(publisher.publisher, 2_000)).toMatchObject({ reason: 'pending-clears' })
     expect(publisher.publisher.name).toMatchObject({ generation: 1, sequence: 0 })
     expect(summary.pendingClearCount).toBe(0)
   })
@@ -151,11 +154,11 @@ describe('rule 3: clearing is a turnover', () => {
   test('an insert that comes back cancels its pending clear', () => {
     const { publisher } = pair()
     const [key] = keys(0, 1)
-    publisher.claimed(key!)
+    publisher.claimed(key!, 0)
     publisher.tick(1_000)
-    publisher.unclaimed(key!)
+    publisher.unclaimed(key!, 0)
     expect(publisher.publisher.summary.pendingClearCount).toBeGreaterThan(0)
-    publisher.claimed(key!)
+    publisher.claimed(key!, 0)
     expect(publisher.publisher.summary.pendingClearCount).toBe(0)
     expect(publisher.publisher.summary.openChangeCount).toBe(0)
   })
@@ -163,7 +166,7 @@ describe('rule 3: clearing is a turnover', () => {
   test('a generation ends when it is as old as it may be', () => {
     const { publisher } = pair()
     expect(publisher.tick(86_399_999)?.kind).toBe('heartbeat')
-    expect(publisher.tick(86_400_000)).toMatchObject({ reason: 'generation-age' })
+    expect(due(publisher.publisher, 86_400_000)).toMatchObject({ reason: 'generation-age' })
   })
 })
 
@@ -172,16 +175,16 @@ describe('rule 4: a swap is atomic', () => {
     const { publisher, follower } = pair(protocol(1, 60_000))
     const digest = follower.peers.at(0)!.digest
     const old = keys(0, 2_000)
-    for (const key of old) publisher.claimed(key)
+    for (const key of old) publisher.claimed(key, 0)
     publisher.publisher.publish(1, 'command')
     catchUp(publisher, follower, 1)
     const nameBefore = digest.replica.name
-    for (const key of old) publisher.unclaimed(key)
+    for (const key of old) publisher.unclaimed(key, 0)
     const fresh = keys(2_000, 42_000)
-    for (const key of fresh) publisher.claimed(key)
-    publisher.publisher.publish(2, 'command', true)
+    for (const key of fresh) publisher.claimed(key, 0)
+    turnOver(publisher.publisher, 2)
     let slices = 0
-    expect(follower.receive(0, publisher.publisher.snapshot(2), 2)?.merge).toBe('building')
+    expect(follower.receive(0, snapshotOf(publisher.publisher, 2), 2)?.merge).toBe('building')
     while (digest.work(2)) {
       slices++
       expect(digest.replica.name).toBe(nameBefore)
@@ -197,7 +200,7 @@ describe('rule 9: old knowledge is not used', () => {
   test('a replica not proved for three heartbeats is not consulted, and a heartbeat makes it so again', () => {
     const { publisher, follower } = pair()
     const [key] = keys(0, 1)
-    publisher.claimed(key!)
+    publisher.claimed(key!, 0)
     follower.receive(0, publisher.publisher.publish(0, 'command')!.frame, 0)
     expect(follower.peers.candidates(key!, 3 * HEARTBEAT_MS)).toEqual([0])
     expect(follower.peers.candidates(key!, 3 * HEARTBEAT_MS + 1)).toEqual([])
@@ -211,8 +214,8 @@ describe('rule 9: old knowledge is not used', () => {
     const { publisher } = pair()
     const sent: number[] = []
     for (let nowMs = 0; nowMs <= 60_000; nowMs += 50) {
-      const due = publisher.tick(nowMs)
-      if (due !== undefined) sent.push(due.frame.length)
+      const sending = publisher.tick(nowMs)
+      if (sending !== undefined) sent.push(sending.frame.length)
     }
     expect(sent).toHaveLength(12)
     // PROTOCOL: an idle peer costs less than 100 bytes a second.
@@ -222,14 +225,14 @@ describe('rule 9: old knowledge is not used', () => {
   test('a new incarnation throws the old replica away before its own first state is there', () => {
     const { publisher, follower } = pair()
     const [key] = keys(0, 1)
-    publisher.claimed(key!)
+    publisher.claimed(key!, 0)
     follower.receive(0, publisher.publisher.publish(0, 'command')!.frame, 0)
     expect(follower.peers.candidates(key!, 0)).toEqual([0])
     const reborn = protocol(7)
     follower.receive(0, reborn.tick(HEARTBEAT_MS)!.frame, HEARTBEAT_MS)
     expect(follower.peers.candidates(key!, HEARTBEAT_MS)).toEqual([])
     // What is still on its way from the life before is refused.
-    const late = follower.receive(0, publisher.publisher.snapshot(6_000), 6_000)
+    const late = follower.receive(0, snapshotOf(publisher.publisher, 6_000), 6_000)
     expect(late?.refused).toContain('incarnation')
     catchUp(reborn, follower, 6_000)
     expectExact(reborn, follower)
@@ -238,7 +241,7 @@ describe('rule 9: old knowledge is not used', () => {
   test('a peer that says goodbye is not consulted from then on', () => {
     const { publisher, follower } = pair()
     const [key] = keys(0, 1)
-    publisher.claimed(key!)
+    publisher.claimed(key!, 0)
     follower.receive(0, publisher.publisher.publish(0, 'command')!.frame, 0)
     expect(follower.receive(0, publisher.publisher.goodbye(), 1)?.merge).toBe('left')
     expect(isConsulted(follower.peers.at(0)!, 1)).toBe(false)
@@ -249,7 +252,7 @@ describe('rule 9: old knowledge is not used', () => {
 describe('rule 8: what a peer sends is bounded and checked', () => {
   test('a frame that breaks its format is refused by name and changes nothing', () => {
     const { publisher, follower } = pair()
-    publisher.claimed(keys(0, 1)[0]!)
+    publisher.claimed(keys(0, 1)[0]!, 0)
     const { frame } = publisher.publisher.publish(0, 'command')!
     const before = follower.peers.at(0)!.digest.replica.name
     for (let cut = 0; cut < frame.length; cut++) {
@@ -261,7 +264,7 @@ describe('rule 8: what a peer sends is bounded and checked', () => {
 
   test('a want that is none is refused, not answered', () => {
     const { publisher } = pair()
-    expect(() => publisher.answer(publisher.publisher.goodbye(), 0)).toThrow(/want/)
-    expect(() => publisher.answer(new Uint8Array(64), 0)).toThrow(/magic|frame|digest/i)
+    expect(() => publisher.answer(publisher.publisher.goodbye(), true)).toThrow(/want/)
+    expect(() => publisher.answer(new Uint8Array(64), true)).toThrow(/magic|frame|digest/i)
   })
 })

@@ -55,6 +55,6 @@ export function digestRoutes(app: AdminApp, control: ProxyControl): void {
         response: { 200: answer('Done.', PublishedSchema), ...REFUSALS },
       },
     },
-    () => ({ name: control.newGeneration() }),
+    async () => ({ name: await control.newGeneration() }),
   )
 }
