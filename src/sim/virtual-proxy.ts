@@ -176,6 +176,7 @@ export class VirtualProxy implements DigestHost, AnsweringHost {
     }
     this.#proxy = new CacheProxy({
       name: this.name,
+      keyOf: cacheKey,
       store: seams.store?.(this.store, this) ?? this.store,
       origin: parts.origin,
       peers: new PeerLookup(this.protocol, asking, clock, this.#events),

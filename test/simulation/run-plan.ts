@@ -35,22 +35,18 @@ export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Pla
   const transcript = new Transcript(keepsTranscript)
   const witness = new Invariants(plan.setting.heartbeatMs)
   const simulation = new Simulation(plan, { settle, witness, transcript, ...(seams && { seams }) })
-  let broken: PlanRun['broken']
-  let fault: unknown
-  const onFault = (error: unknown): void => {
-    fault ??= error
-  }
-  process.on('unhandledRejection', onFault)
+  const faults: unknown[] = []
+  const onRejection = (error: unknown): void => void faults.unshift(error)
+  process.on('unhandledRejection', onRejection)
   try {
     await simulation.run()
   } catch (error) {
-    fault ??= error
+    faults.push(error)
   }
-  // Rejections that nobody handles are told after the microtasks.
+  // Rejections that nobody handles are told when there are no more ticks. What they are about came first.
   await new Promise((resolve) => setImmediate(resolve))
-  process.off('unhandledRejection', onFault)
-  if (fault instanceof RuleBroken) broken = { rule: fault.rule, message: fault.message }
-  else if (fault !== undefined) broken = { rule: OWN_FAULT, message: textOf(fault) }
+  process.off('unhandledRejection', onRejection)
+  const [fault] = faults
   const { counts, network, time } = simulation
   return {
     hash: transcript.hash,
@@ -60,10 +56,11 @@ export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<Pla
     faults: counts.faults,
     harmed: network.harmed,
     virtualMs: time.nowMs,
-    broken,
+    broken: fault === undefined ? undefined : brokenBy(fault),
   }
 }
 
-function textOf(fault: unknown): string {
-  return fault instanceof Error ? (fault.stack ?? fault.message) : String(fault)
+function brokenBy(fault: unknown): PlanRun['broken'] {
+  if (fault instanceof RuleBroken) return { rule: fault.rule, message: fault.message }
+  return { rule: OWN_FAULT, message: fault instanceof Error ? (fault.stack ?? fault.message) : String(fault) }
 }
