@@ -164,7 +164,7 @@ export class SimNetwork<H extends Host> {
         isOver = true
         timeout.cancel()
         signal.removeEventListener('abort', cancel)
-        gone.abort()
+        gone.abort('over')
         if (from.isUp) act()
       }
       const fail = (code: FetchError['code'], why: string): void => {

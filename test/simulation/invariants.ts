@@ -1,6 +1,7 @@
 import type { CacheKey } from '../../src/core/http/cache-key.ts'
 import type { RequestHead } from '../../src/core/http/message-head.ts'
 import type { Peer } from '../../src/core/peers/peer.ts'
+import { DEFAULT_UPDATE_OPTIONS, UPDATE_PROFILES } from '../../src/core/protocol/update-policy.ts'
 import type { ProxyEvent } from '../../src/proxy/proxy-event.ts'
 import type { Reply } from '../../src/proxy/reply.ts'
 import type { OriginAnswer } from '../../src/sim/sim-origin.ts'
@@ -95,7 +96,7 @@ export class Invariants implements SimulationWitness {
     if (this.#nowMs >= this.#slowCheckAtMs) {
       this.#slowCheckAtMs = this.#nowMs + SLOW_CHECK_MS
       this.#requests.check()
-      for (const proxy of proxies) this.#states.checkFreshness(proxy, this.#nowMs)
+      for (const proxy of proxies) this.#checkClaims(proxy)
     }
     this.#findings.tell()
   }
@@ -126,7 +127,7 @@ export class Invariants implements SimulationWitness {
     for (const proxy of proxies) {
       this.#check(proxy)
       this.#requests.checkCounts(proxy)
-      this.#states.checkFreshness(proxy, this.#nowMs)
+      this.#checkClaims(proxy)
     }
     this.#findings.tell()
   }
@@ -134,6 +135,11 @@ export class Invariants implements SimulationWitness {
   #check(proxy: VirtualProxy): void {
     this.#states.check(proxy)
     this.#replicas.check(proxy, this.#nowMs)
+  }
+
+  #checkClaims(proxy: VirtualProxy): void {
+    const { profile } = this.#simulation!.plan.setting
+    this.#states.checkClaims(proxy, UPDATE_PROFILES[profile](DEFAULT_UPDATE_OPTIONS).maxAgeMs, this.#nowMs)
   }
 
   get #nowMs(): number {

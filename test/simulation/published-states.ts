@@ -16,9 +16,14 @@ export interface PublishedState {
 /** A counter of four bits sticks here, and its bit stays set. */
 const STUCK_AT = 15
 
+/** Between what is due and its going out: a few ticks. */
+const PUBLISHED_AFTER_MS = 500
+
 interface Life {
   readonly proxy: VirtualProxy
-  readonly claimed: Map<string, CacheKey>
+  readonly claimed: Map<string, { readonly key: CacheKey; readonly sinceMs: number }>
+  /** Since when it has been more than half full; Infinity: it is not. */
+  fullSinceMs: number
   last: PublishedState | undefined
   /** Some counter may have stuck: bits that nobody needs are no fault then. */
   mayHaveStuck: boolean
@@ -59,7 +64,7 @@ export class PublishedStates {
     const life = this.#lifeOf(proxy)
     const was = life.claimed.has(key.url)
     this.#findings.expect(was !== isClaimed, 14, () => `${proxy.name} is told ${String(isClaimed)} of ${key.url} twice`)
-    if (isClaimed) life.claimed.set(key.url, key)
+    if (isClaimed) life.claimed.set(key.url, { key, sinceMs: proxy.clock.monotonicMs() })
     else life.claimed.delete(key.url)
     life.isDirty = true
   }
@@ -82,7 +87,7 @@ export class PublishedStates {
     const { bitCount, probeCount } = summary.geometry
     const findings = this.#findings
     const counts = new Map<number, number>()
-    for (const key of life.claimed.values()) {
+    for (const { key } of life.claimed.values()) {
       findings.expect(summary.mayContain(key), 14, () => `the summary of ${proxy.name} lacks ${key.url}, which it holds`)
       for (const position of positionsOf(key, bitCount, probeCount)) {
         counts.set(position, (counts.get(position) ?? 0) + 1)
@@ -100,11 +105,21 @@ export class PublishedStates {
     })
   }
 
-  /** Claims against the directory: fresh within the minute, and served from it. */
-  checkFreshness(proxy: VirtualProxy, nowMs: number): void {
+  /** Claims against the directory: fresh within the minute, and served from it; and against what is published of them. */
+  checkClaims(proxy: VirtualProxy, maxAgeMs: number, nowMs: number): void {
     const life = this.#lifeOf(proxy)
     const findings = this.#findings
-    for (const key of life.claimed.values()) {
+    const { summary } = proxy.protocol.publisher
+    const isFull = summary.setBitCount > summary.geometry.bitCount / 2
+    life.fullSinceMs = isFull ? Math.min(life.fullSinceMs, nowMs) : Infinity
+    findings.expect(nowMs - life.fullSinceMs <= maxAgeMs + PUBLISHED_AFTER_MS, 5, () => {
+      return `${proxy.name} lets ${summary.setBitCount} of ${summary.geometry.bitCount} bits be set`
+    })
+    for (const { key, sinceMs } of life.claimed.values()) {
+      const isPublished = summary.publishedMayContain(key)
+      findings.expect(isPublished || nowMs - sinceMs <= maxAgeMs + PUBLISHED_AFTER_MS, 6, () => {
+        return `${proxy.name} has not published ${key.url} for ${Math.round(nowMs - sinceMs)} ms`
+      })
       const variants = proxy.directory.variantsOf(key)
       const isHeld = variants.some((entry) => proxy.store.bodyOf(entry) !== undefined)
       findings.expect(isHeld, 14, () => `${proxy.name} claims ${key.url} and holds nothing of it`)
@@ -128,7 +143,7 @@ export class PublishedStates {
       return
     }
     // A life begins with no bits at all, whatever a kept store has brought.
-    const claimed = last === undefined ? [] : [...life.claimed.values()]
+    const claimed = last === undefined ? [] : [...life.claimed.values()].map(({ key }) => key)
     const state: PublishedState = { name, bitCount, probeCount, words: words.slice(), claimed }
     for (const key of claimed) {
       const isThere = positionsOf(key, bitCount, probeCount).every((position) => isSet(words, position))
@@ -146,7 +161,7 @@ export class PublishedStates {
   #lifeOf(proxy: VirtualProxy): Life {
     let life = this.#lives.get(proxy)
     if (life === undefined) {
-      life = { proxy, claimed: new Map(), last: undefined, mayHaveStuck: false, isDirty: true }
+      life = { proxy, claimed: new Map(), fullSinceMs: Infinity, last: undefined, mayHaveStuck: false, isDirty: true }
       this.#lives.set(proxy, life)
     }
     return life
