@@ -89,18 +89,19 @@ export function planOf(seed: number, options: PlanOptions = {}): Plan {
 
 function settingOf(random: SeededRandom, options: PlanOptions): Setting {
   const proxyCount = options.proxyCount ?? random.between(2, 6)
+  const documentCount = random.pick([12, 40, 120])
   const mode = random.chance(0.7) ? 'streams' : 'datagrams'
   // A version 1 that has not been upgraded yet, in one cluster of five. It opens a stream anew for whatever it lacks, which
   // nothing but a stream that keeps its order can end.
   const mixes = mode === 'streams' && random.chance(0.3)
   return {
     proxyCount,
-    documentCount: random.pick([12, 40, 120]),
+    documentCount,
     mode,
     // Long ones, in which entries go stale in their digests, are few.
     durationMs: random.pick([6_000, 6_000, 10_000, 10_000, 10_000, 15_000, 20_000, 100_000]),
     // A digest that grows stays within what its peers accept, which is 16 times as much.
-    expectedEntries: random.pick([32, 32, 64, 64, 256]),
+    expectedEntries: random.pick(documentCount > 64 ? [32, 64, 256] : [8, 32, 64, 256]),
     profile: random.pick(PROFILES),
     pendingClearShare: random.pick([0.03, 0.03, 0.2]),
     generationAgeMs: random.pick([3_000, 20_000, 86_400_000, 86_400_000]),
@@ -114,7 +115,7 @@ function settingOf(random: SeededRandom, options: PlanOptions): Setting {
 }
 
 function requests(random: SeededRandom, { documentCount, durationMs, proxyCount }: Setting): Action[] {
-  const count = random.between(40, 200)
+  const count = random.pick([40, 80, 150, 400])
   return Array.from({ length: count }, () => ({
     kind: 'request',
     atMs: whole(random.next() * durationMs),

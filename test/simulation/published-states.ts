@@ -145,13 +145,13 @@ export class PublishedStates {
     // A life begins with no bits at all, whatever a kept store has brought.
     const claimed = last === undefined ? [] : [...life.claimed.values()].map(({ key }) => key)
     const state: PublishedState = { name, bitCount, probeCount, words: words.slice(), claimed }
-    for (const key of claimed) {
-      const isThere = positionsOf(key, bitCount, probeCount).every((position) => isSet(words, position))
-      this.#findings.expect(isThere, 2, () => `${proxy.name} publishes ${formatName(name)} without ${key.url}`)
-    }
     if (last !== undefined && last.name.generation === name.generation) {
       const rises = last.words.every((word, i) => (word & ~words[i]!) === 0)
       this.#findings.expect(rises, 3, () => `${proxy.name} clears bits within its generation, at ${formatName(name)}`)
+    }
+    for (const key of claimed) {
+      const isThere = positionsOf(key, bitCount, probeCount).every((position) => isSet(words, position))
+      this.#findings.expect(isThere, 2, () => `${proxy.name} publishes ${formatName(name)} without ${key.url}`)
     }
     life.last = state
     this.#states.set(`${proxy.name} ${formatName(name)}`, state)
