@@ -28,6 +28,7 @@ import { DigestExchange } from './proxy/digest-exchange.ts'
 import { EventFanOut } from './proxy/event-fan-out.ts'
 import { Operator } from './proxy/operator.ts'
 import { PeerLookup } from './proxy/peer-lookup.ts'
+import { PROTOCOL_VERSIONS, type ProtocolVersion } from './proxy/ports.ts'
 import { ProxyMetrics } from './proxy/proxy-metrics.ts'
 import { StartError } from './start-error.ts'
 
@@ -57,9 +58,14 @@ export function packageVersion(): string {
 
 /**
  * Builds a proxy from its parts and starts it.
+ * @param versions of the protocol between peers that it speaks
  * @throws what the system says when an address cannot be listened on or a file not be written
  */
-export async function startProxy(config: Config, logger: Logger): Promise<RunningProxy> {
+export async function startProxy(
+  config: Config,
+  logger: Logger,
+  versions: readonly ProtocolVersion[] = PROTOCOL_VERSIONS,
+): Promise<RunningProxy> {
   const clock = new SystemClock()
   const events = new EventFanOut()
   const metrics = new ProxyMetrics()
@@ -95,6 +101,7 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
     heartbeatMs: digest.heartbeatMs,
     maxFrameBytes: maxFrameBytes({ maxBitCount }),
     prefix: PEER_PREFIX,
+    versions,
   })
   const exchange = new DigestExchange({
     protocol,

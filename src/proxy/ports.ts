@@ -137,7 +137,8 @@ export interface DigestTransport {
 }
 
 /** The protocol's versions: `follow` speaks the newest that both know. */
-export type ProtocolVersion = 1 | 2
+export const PROTOCOL_VERSIONS = [1, 2] as const
+export type ProtocolVersion = (typeof PROTOCOL_VERSIONS)[number]
 
 export interface DigestStreamHandler {
   opened(version: ProtocolVersion): void
