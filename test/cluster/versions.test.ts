@@ -32,11 +32,11 @@ test('rule 15: a cluster is upgraded one proxy after the other, and no request f
   const proxies = await Promise.all(['a', 'b', 'c'].map((name) => startTestProxy(name, '', 0, OLD)))
   await join(...proxies)
 
-  let isOver = false
+  const over = new AbortController()
   const failed: string[] = []
   let served = 0
   const clients = async (of: () => TestProxy | undefined, from: number): Promise<void> => {
-    for (let i = from; !isOver; i = (i + 7) % 200) {
+    for (let i = from; !over.signal.aborted; i = (i + 7) % 200) {
       const proxy = of()
       if (proxy === undefined) {
         await new Promise((resolve) => setTimeout(resolve, 5))
@@ -64,7 +64,7 @@ test('rule 15: a cluster is upgraded one proxy after the other, and no request f
   }
   const before = served
   await until(() => served > before + 200)
-  isOver = true
+  over.abort()
   await Promise.all(traffic)
   expect(failed).toEqual([])
   const upgraded = serving.filter((proxy) => proxy !== undefined)
