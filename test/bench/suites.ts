@@ -7,6 +7,9 @@ import { PACKAGES } from './filters/packages.ts'
 import { PEERS } from './filters/peers.ts'
 import { WIRE_CODES } from './filters/wire-codes.ts'
 import type { Suite } from './measurement.ts'
+import { FRESHNESS } from './protocol/freshness.ts'
+import { UPDATE_BYTES } from './protocol/update-bytes.ts'
+import { UPKEEP } from './protocol/upkeep.ts'
 import { SERVING_MEASUREMENTS } from './serving.ts'
 
 export const SUITES: Readonly<Record<string, Suite>> = {
@@ -17,6 +20,10 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   digests: {
     about: 'publishing, applying and asking the digests of the protocol',
     measurements: DIGEST_MEASUREMENTS,
+  },
+  protocol: {
+    about: 'what the protocol costs and how fresh it is: bytes, CPU and delays of updates',
+    measurements: [UPDATE_BYTES, FRESHNESS, UPKEEP],
   },
   serving: {
     about: 'requests through proxies on loopback, by how they end',
