@@ -17,6 +17,9 @@ const peers = await Promise.all(Array.from({ length: count }, (_, i) => startBar
 const keys = peers.map((peer) => new SlidingKeys(peer.name, entryCount, peer.protocol))
 for (const peer of peers) peer.exchange.follow(follow)
 parentPort!.postMessage(peers.map(({ name, url }) => ({ name, url })))
+let due = 0
 setInterval(() => {
-  for (const each of keys) each.slide((changesPerSecond / 2) * (TICK_MS / 1_000))
+  due += (changesPerSecond / 2) * (TICK_MS / 1_000)
+  for (const each of keys) each.slide(Math.floor(due))
+  due %= 1
 }, TICK_MS)
