@@ -8,6 +8,7 @@ import { PEERS } from './filters/peers.ts'
 import { WIRE_CODES } from './filters/wire-codes.ts'
 import type { Suite } from './measurement.ts'
 import { FRESHNESS } from './protocol/freshness.ts'
+import { STALLS } from './protocol/stalls.ts'
 import { UPDATE_BYTES } from './protocol/update-bytes.ts'
 import { UPKEEP } from './protocol/upkeep.ts'
 import { SERVING_MEASUREMENTS } from './serving.ts'
@@ -23,7 +24,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
   protocol: {
     about: 'what the protocol costs and how fresh it is: bytes, CPU and delays of updates',
-    measurements: [UPDATE_BYTES, FRESHNESS, UPKEEP],
+    measurements: [UPDATE_BYTES, FRESHNESS, UPKEEP, STALLS],
   },
   serving: {
     about: 'requests through proxies on loopback, by how they end',
