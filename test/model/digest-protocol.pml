@@ -41,7 +41,7 @@
 #endif
 /* Changes that a follower keeps for later. */
 #ifndef WAITING
-#define WAITING 1
+#define WAITING 2
 #endif
 /* Damaged messages, restarts of followers and cut streams, together. The network's whims are not counted. */
 #ifndef FAULTS
@@ -107,10 +107,8 @@ inline giveUpBuild() { forgetWay(R.build); R.done = 0; R.idle = 0 }
 
 inline forget(newIncarnation) {
   R.seen = newIncarnation;
-#ifndef BREAK_RULE_9_NEW
   R.held = NONE;
   R.bits = 0;
-#endif
 #ifndef BREAK_RULE_9_GOODBYE
   giveUpBuild();
 #endif
@@ -267,7 +265,12 @@ inline receive() {
 #endif
   :: else ->
     if
+#ifdef BREAK_RULE_9_NEW
+    :: incarnation[message.to] > R.seen && kind != GOODBYE -> R.seen = incarnation[message.to]
+    :: kind == GOODBYE -> forget(incarnation[message.to])
+#else
     :: incarnation[message.to] > R.seen || kind == GOODBYE -> forget(incarnation[message.to])
+#endif
     :: else
     fi;
     if
@@ -358,6 +361,7 @@ inline advance() {
 /* ---- What must hold after every step. The names are what spin prints. ---- */
 
 bool rule_1_exact = true,
+     rule_2_prove_then_raise = true,
      rule_2_no_false_miss = true,
      rule_2_never_back = true,
      rule_2_gap_is_seen = true,
@@ -370,6 +374,8 @@ bool rule_1_exact = true,
 inline remember() { heldBefore = R.held; bitsBefore = R.bits; seenBefore = R.seen }
 
 inline check() {
+  rule_2_prove_then_raise = R.held == NONE || R.bits == bitsBefore || R.held != heldBefore || isRaising;
+  assert(rule_2_prove_then_raise);
   /* Bit for bit what was published under its name; while a proved delta is raised, on the way to the next state. */
   rule_1_exact = R.held == NONE || (isRaising -> (R.bits & ~published[R.build.to]) == 0 : R.bits == published[R.held]);
   assert(rule_1_exact);
@@ -412,10 +418,7 @@ ltl convergence { <>[] (replica[0].held == latest && replica[0].bits == publishe
 inline maybeDamage() {
   if
   :: true
-  :: faults > 0 ->
-    faults--;
-    select(i : 0 .. BITS - 1);
-    message.damage = 1 << i
+  :: faults > 0 -> faults--; select(i : 0 .. BITS - 1); message.damage = 1 << i
   fi
 }
 
@@ -440,16 +443,15 @@ proctype Network(byte f) {
       :: kind = GOODBYE
 #endif
       :: kind = SNAPSHOT; maybeDamage()
-      :: kind = CHANGE;
+      :: incarnation[message.to - 1] == incarnation[message.to] ->
+        kind = CHANGE;
         message.from = message.to - 1;
         do
-        :: isDelta(message) && message.from > 1 && sameGeneration(message.from - 1, message.to) -> message.from--
+        :: sameGeneration(message.from - 1, message.to) -> message.from--
         :: break
         od;
-        if
-        :: message.from != NONE && incarnation[message.from] == incarnation[message.to] -> maybeDamage(); anySize()
-        :: else -> kind = HEARTBEAT; message.from = NONE
-        fi
+        maybeDamage();
+        anySize()
       fi;
       d_step { receive() }
     }
