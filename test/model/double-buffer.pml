@@ -1,11 +1,12 @@
 /*
- * Readers and the writer of one double buffer (PROTOCOL.md, rule 4), as double-buffer.ts has them, for spin to explore
+ * Readers and the writer of one double buffer (PROTOCOL rule 4), as double-buffer.ts has them, for spin to explore
  * whole. One step is one atomic load, store or compare-and-exchange, or one bit read or written: readers and writer
  * take turns at will, and any of them may stop for ever anywhere.
  *
  * A buffer has two bits, which is what a mixture takes, and a build may give them any values: a buffer that is rebuilt
- * under a reader shows in some run. Two readers (-DREADERS=2) are explored with one bit each. Epochs are numbered modulo EPOCHS, so that the run has no end and epochs come round,
- * which in the code takes 2^27 swaps.
+ * under a reader shows in some run. Two readers (-DREADERS=2) are explored with buffers of one bit: with two there are
+ * more than 50 million states. Epochs are numbered modulo EPOCHS, so that they come round, which in the code takes 2^27
+ * swaps.
  *
  * -DBREAK_... breaks the rule that it names, in one place; -DPOOL=2 is a pool without a buffer for a reader that sleeps.
  */

@@ -11,8 +11,10 @@ interface Exploration {
   readonly model: 'digest-protocol' | 'double-buffer'
   /** The model's own switches. */
   readonly define: readonly string[]
-  /** For runs without end, under weak fairness, where the model has a formula; only states are looked at without. */
+  /** Looks for runs without end that are fair and break the model's formula; else for states that break a rule. */
   readonly isFair?: boolean
+  /** A search that ends early is not worth an optimizing compiler. */
+  readonly isShort?: boolean
 }
 
 // Deeper than any of these models is. A search that met it would say so, and fail.
@@ -27,11 +29,11 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }))
 
 /** What spin's verifier says at the end of its search. */
-async function explored({ model, define, isFair = false }: Exploration): Promise<string> {
+async function explored({ model, define, isFair = false, isShort = false }: Exploration): Promise<string> {
   const cwd = mkdtempSync(join(folder, `${count++}-`))
   await run('spin', [...define.map((name) => `-D${name}`), '-a', resolve(`test/model/${model}.pml`)], { cwd })
   const search = isFair ? '-DNFAIR=2' : '-DSAFETY'
-  await run('gcc', ['-O2', '-w', search, `-DMEMLIM=${MAX_MEGABYTES}`, '-o', 'pan', 'pan.c'], { cwd })
+  await run('gcc', [isShort ? '-O0' : '-O2', '-w', search, `-DMEMLIM=${MAX_MEGABYTES}`, '-o', 'pan', 'pan.c'], { cwd })
   const { stdout } = await run(join(cwd, 'pan'), ['-n', `-m${MAX_DEPTH}`, ...(isFair ? ['-a', '-f'] : [])], { cwd })
   return stdout
 }
@@ -48,7 +50,12 @@ function statesOf(output: string): number {
 
 describe.concurrent('everything that can happen is explored, and the rules hold', () => {
   test('rules 1, 2, 3 and 9: a publisher and a follower, over a network that loses, repeats, reorders and damages', async () => {
-    expect(statesOf(await explored({ model: 'digest-protocol', define: [] }))).toBeGreaterThan(5_000_000)
+    expect(statesOf(await explored({ model: 'digest-protocol', define: [] }))).toBeGreaterThan(2_000_000)
+  })
+
+  test('rule 2: changes that come ahead of several gaps wait for one another', async () => {
+    const define = ['WAITING=2', 'FAULTS=0']
+    expect(statesOf(await explored({ model: 'digest-protocol', define }))).toBeGreaterThan(500_000)
   })
 
   test('rules 1, 2, 3 and 9: three peers, a publisher and two followers', async () => {
@@ -56,21 +63,21 @@ describe.concurrent('everything that can happen is explored, and the rules hold'
     expect(statesOf(await explored({ model: 'digest-protocol', define }))).toBeGreaterThan(500_000)
   })
 
-  test.each([['STATES=3', 'BITS=1', 'WAITING=1'], ['STATES=3', 'BITS=2', 'WAITING=1', 'FAULTS=0']])(
-    'rule 2: a follower comes to hold what was published last, whatever came before (%s, %s)',
-    async (...define) => {
-      const output = await explored({ model: 'digest-protocol', define: ['CONVERGENCE', ...define], isFair: true })
-      expect(output).toMatch(/acceptance\s+cycles\s+\+ \(fairness enabled\)/)
-      expect(statesOf(output)).toBeGreaterThan(100_000)
-    },
-  )
+  test.each([
+    ['STATES=3', 'BITS=1', 'WAITING=1'],
+    ['STATES=3', 'BITS=2', 'WAITING=1', 'FAULTS=0'],
+  ])('rule 2: a follower comes to hold what was published last, whatever came before (%s, %s)', async (...define) => {
+    const output = await explored({ model: 'digest-protocol', define: ['CONVERGENCE', ...define], isFair: true })
+    expect(output).toMatch(/acceptance\s+cycles\s+\+ \(fairness enabled\)/)
+    expect(statesOf(output)).toBeGreaterThan(100_000)
+  })
 
-  test.each([['READERS=1', 'BITS=2'], ['READERS=2', 'BITS=1']])(
-    'rule 4: readers, and a writer that builds, swaps and raises bits (%s, %s)',
-    async (...define) => {
-      expect(statesOf(await explored({ model: 'double-buffer', define }))).toBeGreaterThan(500_000)
-    },
-  )
+  test.each([
+    ['READERS=1', 'BITS=2'],
+    ['READERS=2', 'BITS=1'],
+  ])('rule 4: readers, and a writer that builds, swaps and raises bits (%s, %s)', async (...define) => {
+    expect(statesOf(await explored({ model: 'double-buffer', define }))).toBeGreaterThan(500_000)
+  })
 })
 
 describe.concurrent('a model that breaks a rule is found out', () => {
@@ -85,7 +92,7 @@ describe.concurrent('a model that breaks a rule is found out', () => {
     ['9', 'a goodbye leaves what is being built', 'BREAK_RULE_9_GOODBYE', 'rule_9_goodbye'],
   ] as const
   test.each(ofMessages)('rule %s: spin finds that %s', async (_rule, _breach, define, assertion) => {
-    const output = await explored({ model: 'digest-protocol', define: [define] })
+    const output = await explored({ model: 'digest-protocol', define: [define], isShort: true })
     expect(output).toContain(`assertion violated ${assertion} `)
   })
 
@@ -96,13 +103,13 @@ describe.concurrent('a model that breaks a rule is found out', () => {
     ['a pool of two has no room beside a reader that sleeps', 'POOL=2', 'rule_4_writer_goes_on'],
   ] as const
   test.each(ofBuffers)('rule 4: spin finds that %s', async (_breach, define, assertion) => {
-    const output = await explored({ model: 'double-buffer', define: [define] })
+    const output = await explored({ model: 'double-buffer', define: [define], isShort: true })
     expect(output).toContain(`assertion violated ${assertion} `)
   })
 
   test('rule 2: spin finds that a follower which does not ask for what it lacks stays behind', async () => {
     const define = ['CONVERGENCE', 'BREAK_CONVERGENCE', 'STATES=3', 'BITS=1', 'WAITING=1']
-    const output = await explored({ model: 'digest-protocol', define, isFair: true })
+    const output = await explored({ model: 'digest-protocol', define, isFair: true, isShort: true })
     expect(output).toMatch(/^pan:1: acceptance cycle /m)
   })
 })
