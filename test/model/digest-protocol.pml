@@ -92,7 +92,11 @@ typedef Replica {
   bool metDamage         /* for the checks alone */
 }
 Replica replica[FOLLOWERS];
+#if FOLLOWERS == 1
+#define R replica[0]
+#else
 #define R replica[f]
+#endif
 
 /* A delta raises its bits after its proof, one slice for each. */
 #define isRaising (R.build.to != NONE && isDelta(R.build) && R.done > 0)
