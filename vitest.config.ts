@@ -56,7 +56,7 @@ const projects: TestProjectConfiguration[] = [
     test: {
       name: 'unit',
       include: ['test/**/*.test.ts'],
-      exclude: ['test/browser/**', 'test/container/**', 'test/python/**'],
+      exclude: ['test/browser/**', 'test/container/**', 'test/model/**', 'test/python/**'],
       // On a busy machine: nothing here takes more than a few seconds of CPU.
       testTimeout: 30_000,
       hookTimeout: 60_000,
@@ -75,6 +75,13 @@ const projects: TestProjectConfiguration[] = [
   ...whereItRuns(runs('python3', '--version'), 'no python3 on the PATH: test/python is left out', {
     test: { name: 'python', include: ['test/python/**/*.test.ts'], sequence: { groupOrder: 0 } },
   }),
+  ...whereItRuns(
+    runs('spin', '-V') && runs('gcc', '--version'),
+    'no spin or no gcc on the PATH: test/model is left out',
+    {
+      test: { name: 'model', include: ['test/model/**/*.test.ts'], testTimeout: 180_000, sequence: { groupOrder: 0 } },
+    },
+  ),
   ...whereItRuns(noContainers === undefined, `${noContainers}: test/container is left out`, {
     test: {
       name: 'container',

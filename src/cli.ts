@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander'
 import { openapiDocument } from './adapters/admin/openapi-document.ts'
 import { loadConfig } from './config.ts'
 import { ConfigError } from './config/config-error.ts'
+import { transportKinds } from './core/peers/transport-kinds.ts'
 import { demoCommand } from './demo/demo.ts'
 import { filterCommand } from './filter.ts'
 import { StartError } from './start-error.ts'
@@ -28,6 +29,7 @@ function program(): Command {
       'YAML configuration; without it every default (deploy/config.example.yaml shows them)',
     )
     .option('--check', 'read the configuration, say what is wrong with it, and stop')
+    .addHelpText('after', `\nA peer's digest comes by its transport:\n${transportLines()}`)
     .action(async (options: { config?: string; check?: boolean }) => {
       const config = loadConfig(options.config, process.env)
       if (options.check) process.stdout.write(`${options.config ?? 'the defaults'}: usable\n`)
@@ -51,6 +53,12 @@ function program(): Command {
     for (const inner of command.commands) inner.copyInheritedSettings(root).exitOverride()
   }
   return root
+}
+
+function transportLines(): string {
+  return Object.entries(transportKinds)
+    .map(([name, { description }]) => `  ${name}: ${description}`)
+    .join('\n')
 }
 
 try {

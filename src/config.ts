@@ -13,6 +13,8 @@ import type { AdminConfig } from './config/admin.ts'
 import { ConfigError } from './config/config-error.ts'
 import { ConfigDocument } from './config/config-value.ts'
 import type { ConfigFields, Environment } from './config/config-value.ts'
+import { readDirUpdate } from './config/dir-update.ts'
+import type { DirUpdateConfig } from './config/dir-update.ts'
 import { readMounts } from './config/mounts.ts'
 import { readPeers } from './config/peers.ts'
 import * as read from './config/scalar-readers.ts'
@@ -46,6 +48,8 @@ export interface Config {
   }
   /** Without ourselves. */
   readonly peers: readonly Peer[]
+  /** Undefined: switched off. */
+  readonly dirUpdate: DirUpdateConfig | undefined
   readonly peerTimeoutMs: number
   readonly originTimeoutMs: number
   readonly admin: AdminConfig
@@ -88,6 +92,15 @@ const DEFAULTS = {
     // PROTOCOL rule 9: a peer that fell silent is left out after three of these.
     heartbeatMs: 5 * SECOND,
     icpShare: DEFAULT_UPDATE_OPTIONS.icpShare,
+  },
+  dirUpdate: {
+    // ICP's port: the paper's prototype sends its updates from there.
+    listen: { host: '127.0.0.1', port: 3130 },
+    newDocumentShare: DEFAULT_UPDATE_OPTIONS.newDocumentShare,
+    // Summary Cache, section 5.1: a threshold of 1 % means some five minutes and more; a minute loses less.
+    maxAgeMs: MINUTE,
+    // What a lost datagram can cost; Squid asks for a peer's digest no more often either.
+    refreshMs: 5 * MINUTE,
   },
   // Longer than any sibling on the same continent takes, and short enough to go to the origin within a second.
   peerTimeoutMs: 500,
@@ -140,6 +153,7 @@ function readConfig(document: ConfigDocument, resolvePath: (path: string) => str
       'store',
       'digest',
       'peers',
+      'dirUpdate',
       'peerTimeout',
       'originTimeout',
       'admin',
@@ -148,6 +162,7 @@ function readConfig(document: ConfigDocument, resolvePath: (path: string) => str
       'stateDir',
     ])
   const name = root.get('name', read.proxyName, '') || defaultName(document)
+  const peers = readPeers(root, name)
   return {
     name,
     listen: readListen(root),
@@ -156,7 +171,8 @@ function readConfig(document: ConfigDocument, resolvePath: (path: string) => str
     mounts: readMounts(root),
     store: readStore(root),
     digest: readDigest(root),
-    peers: readPeers(root, name),
+    peers,
+    dirUpdate: readDirUpdate(root, peers, DEFAULTS.dirUpdate),
     // Above 800 ms the first failure of a peer would cost a request more than a second (PROTOCOL rule 9).
     peerTimeoutMs: root.get('peerTimeout', read.durationBetween(10, 800), DEFAULTS.peerTimeoutMs),
     originTimeoutMs: root.get('originTimeout', read.durationBetween(100, 10 * MINUTE), DEFAULTS.originTimeoutMs),

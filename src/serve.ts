@@ -10,24 +10,31 @@ import { MemoryStore } from './adapters/store/memory-store.ts'
 import { nextIncarnation, StateDirError } from './adapters/system/incarnation-file.ts'
 import { SystemClock } from './adapters/system/system-clock.ts'
 import { SystemRandom } from './adapters/system/system-random.ts'
+import { UpdatesListenError } from './adapters/transport/dir-update-udp.ts'
 import { AccessLog } from './adapters/telemetry/access-log.ts'
 import { EventLog } from './adapters/telemetry/event-log.ts'
 import { DigestHttp } from './adapters/transport/digest-http.ts'
 import type { Config } from './config.ts'
 import { maxFrameBytes } from './core/digest/digest-codec.ts'
+import { claimFanOut } from './core/directory/claim-fan-out.ts'
 import { CacheDirectory } from './core/directory/cache-directory.ts'
 import { evictionKinds } from './core/directory/eviction-kinds.ts'
 import { geometryFor } from './core/filter/filter-geometry.ts'
 import { cacheKey } from './core/http/cache-key.ts'
+import { transportOf } from './core/peers/peer.ts'
+import type { TransportName } from './core/peers/transport-kinds.ts'
 import { MountTable } from './core/http/mount-table.ts'
 import { DEFAULT_UPDATE_OPTIONS, UPDATE_PROFILES } from './core/protocol/update-policy.ts'
 import { SummaryCacheProtocol } from './core/protocol/summary-cache-protocol.ts'
+import { openDirUpdates } from './dir-updates.ts'
 import { CacheProxy } from './proxy/cache-proxy.ts'
 import { MAX_DESCRIPTION_BYTES, readClusterMember } from './proxy/cluster-member.ts'
 import { DigestExchange } from './proxy/digest-exchange.ts'
 import { EventFanOut } from './proxy/event-fan-out.ts'
 import { Operator } from './proxy/operator.ts'
+import type { PeerFollowing } from './proxy/ports.ts'
 import { PeerLookup } from './proxy/peer-lookup.ts'
+import { PROTOCOL_VERSIONS, type ProtocolVersion } from './proxy/ports.ts'
 import { ProxyMetrics } from './proxy/proxy-metrics.ts'
 import { StartError } from './start-error.ts'
 
@@ -36,6 +43,8 @@ export interface RunningProxy {
   readonly operator: Operator
   readonly proxyAddress: AddressInfo
   readonly adminAddress: AddressInfo
+  /** Of the paper's wire; undefined: it is switched off. */
+  readonly updatesAddress: AddressInfo | undefined
   /** Requests whose replies are not finished. */
   requestsUnderWay(): number
   /** Opens the access log anew, after it was moved away. */
@@ -57,9 +66,14 @@ export function packageVersion(): string {
 
 /**
  * Builds a proxy from its parts and starts it.
+ * @param versions of the protocol between peers that it speaks
  * @throws what the system says when an address cannot be listened on or a file not be written
  */
-export async function startProxy(config: Config, logger: Logger): Promise<RunningProxy> {
+export async function startProxy(
+  config: Config,
+  logger: Logger,
+  versions: readonly ProtocolVersion[] = PROTOCOL_VERSIONS,
+): Promise<RunningProxy> {
   const clock = new SystemClock()
   const events = new EventFanOut()
   const metrics = new ProxyMetrics()
@@ -72,9 +86,11 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
   const { digest } = config
   const geometry = geometryFor(digest.expectedEntries)
   const maxBitCount = Math.min(geometry.bitCount * MAX_BIT_COUNT_FACTOR, LARGEST_BIT_COUNT)
+  const random = new SystemRandom()
+  const incarnation = nextIncarnation(config.stateDir, clock.wallMs())
   const protocol = new SummaryCacheProtocol(
     {
-      incarnation: nextIncarnation(config.stateDir, clock.wallMs()),
+      incarnation,
       geometry,
       policy: UPDATE_PROFILES[digest.profile]({ ...DEFAULT_UPDATE_OPTIONS, icpShare: digest.icpShare }),
       pendingClearShare: digest.pendingClearsShare,
@@ -84,9 +100,25 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
     },
     clock.monotonicMs(),
   )
-  const directory = new CacheDirectory(evictionKinds[config.store.eviction](), protocol, {
-    capacityBytes: config.store.memoryBytes,
-  })
+  const updates =
+    config.dirUpdate &&
+    (await openDirUpdates({
+      config: config.dirUpdate,
+      expectedEntries: digest.expectedEntries,
+      maxBitCount,
+      incarnation,
+      prefix: PEER_PREFIX,
+      timeoutMs: config.peerTimeoutMs,
+      peers: protocol.peers,
+      clock,
+      random,
+      events,
+    }))
+  const directory = new CacheDirectory(
+    evictionKinds[config.store.eviction](),
+    updates ? claimFanOut([protocol, updates.publisher]) : protocol,
+    { capacityBytes: config.store.memoryBytes },
+  )
   protocol.rebuildFrom(directory)
   const store = new MemoryStore(directory, clock, { maxObjectBytes: config.store.maxObjectBytes })
 
@@ -95,12 +127,13 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
     heartbeatMs: digest.heartbeatMs,
     maxFrameBytes: maxFrameBytes({ maxBitCount }),
     prefix: PEER_PREFIX,
+    versions,
   })
   const exchange = new DigestExchange({
     protocol,
     transport,
     clock,
-    random: new SystemRandom(),
+    random,
     events,
     maxFrameBytes: maxFrameBytes({ maxBitCount }),
     expire: (nowMs) => directory.expire(nowMs),
@@ -118,20 +151,31 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
     events,
   })
   let describe = (): string => ''
+  const routes = transport.routes.handler({ digests: exchange, describe: () => describe() })
   const server = new ProxyServer({
     name: config.name,
     proxy,
     mounts: new MountTable(config.mounts),
     access: new ClientAccess(config.access.clients),
     forward: config.forward,
-    peerRoutes: transport.routes.handler({ digests: exchange, describe: () => describe() }),
+    peerRoutes: updates ? updates.digests.before(routes, () => updates.exchange.snapshot()) : routes,
     clock,
     events,
     idleMs: config.originTimeoutMs + IDLE_BEYOND_ORIGIN_MS,
     reportFault: (error) => logger.error({ err: error }, 'a fault of the proxy; one request has failed by it'),
   })
 
-  const proxyAddress = await server.listen(config.listen.host, config.listen.port)
+  const following: Readonly<Record<TransportName, PeerFollowing | undefined>> = {
+    http: exchange,
+    'dir-update': updates?.exchange,
+  }
+  let proxyAddress: AddressInfo
+  try {
+    proxyAddress = await server.listen(config.listen.host, config.listen.port)
+  } catch (error) {
+    await updates?.stop()
+    throw error
+  }
   const operator = new Operator({
     name: config.name,
     version: packageVersion(),
@@ -141,6 +185,8 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
     eviction: config.store.eviction,
     protocol,
     exchange,
+    following,
+    publishUpdates: () => updates?.exchange.publish(),
     directory,
     purge: (key) => proxy.purge(key),
     metrics,
@@ -156,22 +202,26 @@ export async function startProxy(config: Config, logger: Logger): Promise<Runnin
     await admin.listen({ host: config.admin.host, port: config.admin.port })
   } catch (error) {
     await server.close(0)
+    await updates?.stop()
     throw error
   }
   const adminAddress = admin.server.address() as AddressInfo
 
   exchange.start()
-  for (const peer of config.peers) exchange.follow(peer)
+  updates?.exchange.start()
+  for (const peer of config.peers) following[transportOf(peer)]?.follow(peer)
 
   return {
     operator,
     proxyAddress,
     adminAddress,
+    updatesAddress: updates?.socket.address,
     requestsUnderWay: () => server.requestsUnderWay,
     reopenLogs: () => accessLog?.reopen(),
     stop: async (graceMs) => {
       operator.leaving()
       exchange.stop()
+      await updates?.stop()
       await transport.close()
       await server.close(graceMs)
       await admin.close()
@@ -201,6 +251,7 @@ export async function serve(config: Config): Promise<number> {
     {
       listen: formatAddress(proxyAddress),
       admin: formatAddress(adminAddress),
+      ...(running.updatesAddress && { updates: formatAddress(running.updatesAddress) }),
       peers: config.peers.map(({ name }) => name),
     },
     'serving',
@@ -225,6 +276,14 @@ export async function serve(config: Config): Promise<number> {
 function startError(error: unknown, config: Config): Error {
   const { code, message, port, syscall } = error as NodeJS.ErrnoException & { port?: number }
   if (error instanceof StateDirError) return new StartError(error.message, { cause: error })
+  if (error instanceof UpdatesListenError && config.dirUpdate) {
+    const { host, port: updatesPort } = config.dirUpdate.listen
+    const inUse = `stop what listens there (ss -lunp 'sport = :${updatesPort}' shows it) or set dirUpdate.listen.port`
+    const remedy = listenRemedy(error.systemCode, inUse, 'dirUpdate.listen')
+    return new StartError(`dirUpdate: cannot listen on ${host}:${updatesPort}: ${error.message}; ${remedy}`, {
+      cause: error,
+    })
+  }
   if (syscall === 'open' && config.accessLog) {
     return new StartError(
       `accessLog.path: ${config.accessLog.path}: ${message}; choose a file this user may write to`,
@@ -236,13 +295,15 @@ function startError(error: unknown, config: Config): Error {
   if (syscall !== 'listen' && syscall !== 'bind' && syscall !== 'getaddrinfo') return error as Error
   const key = port === config.admin.port ? 'admin' : 'listen'
   const { host } = config[key]
-  const remedy =
-    code === 'EADDRINUSE'
-      ? `stop what listens there (ss -ltnp 'sport = :${port}' shows it) or set ${key}.port`
-      : code === 'EACCES'
-        ? `ports below 1024 need a privilege; set ${key}.port`
-        : `set ${key}.host to an address of this machine`
+  const inUse = `stop what listens there (ss -ltnp 'sport = :${port}' shows it) or set ${key}.port`
+  const remedy = listenRemedy(code, inUse, key)
   return new StartError(`${key}: cannot listen on ${host}:${config[key].port}: ${message}; ${remedy}`, { cause: error })
+}
+
+function listenRemedy(systemCode: string | undefined, inUse: string, key: string): string {
+  if (systemCode === 'EADDRINUSE') return inUse
+  if (systemCode === 'EACCES') return `ports below 1024 need a privilege; set ${key}.port`
+  return `set ${key}.host to an address of this machine`
 }
 
 function formatAddress({ address, family, port }: AddressInfo): string {

@@ -75,6 +75,8 @@ digest: { profile: thrifty, expectedEntries: 5000, pendingClears: 2.5%, generati
 peers:
   - { name: edge-a, url: "http://10.0.0.1:3128" }
   - { name: edge-b, url: "http://10.0.0.2:3128/" }
+  - { name: edge-c, url: "http://10.0.0.3:3128", transport: dir-update, updates: "[FC00::3]:3130" }
+dirUpdate: { listen: { host: "::", port: 4130 }, newDocuments: 0.5%, maxAge: 10s, refresh: 2m }
 peerTimeout: 300ms
 originTimeout: 1m
 admin: { host: 0.0.0.0, port: 9000, token: ${TOKEN} }
@@ -107,7 +109,16 @@ stateDir: /var/lib/summary-cache
       heartbeatMs: 250,
       icpShare: 0.05,
     },
-    peers: [{ name: 'edge-b', url: 'http://10.0.0.2:3128' }],
+    peers: [
+      { name: 'edge-b', url: 'http://10.0.0.2:3128' },
+      { name: 'edge-c', url: 'http://10.0.0.3:3128', transport: 'dir-update', updates: '[fc00::3]:3130' },
+    ],
+    dirUpdate: {
+      listen: { host: '::', port: 4130 },
+      newDocumentShare: 0.005,
+      maxAgeMs: 10_000,
+      refreshMs: 120_000,
+    },
     peerTimeoutMs: 300,
     originTimeoutMs: 60_000,
     admin: { host: '0.0.0.0', port: 9000, token: TOKEN },
@@ -139,6 +150,50 @@ test('one file serves the whole cluster: our own entry is not a peer', () => {
   const cluster = 'name: ${POD}\npeers: [{ name: e-0, url: "http://e-0:1" }, { name: e-1, url: "http://e-1:1" }]'
   expect(parsed(cluster, { POD: 'e-0' }).peers.map(({ name }) => name)).toEqual(['e-1'])
   expect(parsed(cluster, { POD: 'e-1' }).peers.map(({ name }) => name)).toEqual(['e-0'])
+})
+
+describe('the wire of Summary Cache', () => {
+  const peer = 'peers: [{ name: b, url: "http://b:1", transport: dir-update, updates: "B.example:3130" }]'
+
+  test('is switched off until its section is there or a peer needs it', () => {
+    expect(parsed('name: a').dirUpdate).toBeUndefined()
+    const on = {
+      listen: { host: '127.0.0.1', port: 3130 },
+      newDocumentShare: 0.01,
+      maxAgeMs: 60_000,
+      refreshMs: 300_000,
+    }
+    expect(parsed('name: a\ndirUpdate: {}').dirUpdate).toEqual(on)
+    expect(parsed(`name: a\n${peer}`).dirUpdate).toEqual(on)
+    expect(parsed(`name: a\n${peer}`).peers[0]?.updates).toBe('b.example:3130')
+  })
+
+  test('one file serves the whole cluster: a proxy that is alone in it needs no updates', () => {
+    expect(parsed(`name: b\n${peer}`)).toMatchObject({ peers: [], dirUpdate: undefined })
+  })
+
+  test.each([
+    ['transport: pigeon', 'peers[0].transport: "pigeon" is not one of http, dir-update'],
+    ['transport: dir-update', 'peers[0]: has no updates; write where it takes and sends its updates, as 10.0.0.2:3130'],
+    ['updates: "b:1"', 'peers[0].updates: only a peer whose transport takes updates has an address for them'],
+    ['transport: http, updates: "b:1"', 'peers[0].updates: only a peer whose transport takes updates'],
+    ['transport: dir-update, updates: "b"', 'peers[0].updates: "b" is no host and port'],
+    ['transport: dir-update, updates: "b:0"', 'peers[0].updates: "b:0" is no host and port'],
+    ['transport: dir-update, updates: "b:65536"', 'peers[0].updates: "b:65536" is no host and port'],
+    ['transport: dir-update, updates: "fc00::1:3130"', 'peers[0].updates: "fc00::1:3130" is no host and port'],
+    ['transport: dir-update, updates: "10.0.0.256:1"', 'peers[0].updates: "10.0.0.256:1" is no host and port'],
+  ])('a peer with %s is named with its mistake', (fields, complaint) => {
+    expect(complaints(`peers: [{ name: b, url: "http://b:1", ${fields} }]`)[0]).toContain(complaint)
+  })
+
+  test('two peers have two addresses', () => {
+    const both = ['b', 'c'].map(
+      (name) => `{ name: ${name}, url: "http://${name}:1", transport: dir-update, updates: "x:1" }`,
+    )
+    expect(complaints(`name: a\npeers: [${both.join(', ')}]`)[0]).toContain(
+      'peers[1]: another peer has its updates at x:1',
+    )
+  })
 })
 
 test('1,024 peers beside our own entry are allowed, and no more', () => {

@@ -1,8 +1,9 @@
 import type { Peer } from '../core/peers/peer.ts'
 import { MAX_PEERS } from '../core/peers/peer-table.ts'
+import { DEFAULT_TRANSPORT, TRANSPORT_NAMES, transportKinds } from '../core/peers/transport-kinds.ts'
 import { quoted } from './config-value.ts'
 import type { ConfigFields, ConfigValue } from './config-value.ts'
-import { proxyName } from './scalar-readers.ts'
+import { hostAndPort, oneOf, proxyName } from './scalar-readers.ts'
 
 /** The peers but ourselves: an entry with our own name is left out, so that one file can serve the whole cluster. */
 export function readPeers(root: ConfigFields, ownName: string): readonly Peer[] {
@@ -16,6 +17,9 @@ export function readPeers(root: ConfigFields, ownName: string): readonly Peer[] 
     if (peer === undefined) continue
     if (names.has(peer.name)) item.fail(`another peer is called ${peer.name}`, 'give each its own name')
     if (urls.has(peer.url)) item.fail(`another peer is at ${peer.url}`, 'keep one of them')
+    if (peer.updates !== undefined && others.some(({ updates }) => updates === peer.updates)) {
+      item.fail(`another peer has its updates at ${peer.updates}`, 'give each its own address or port')
+    }
     names.add(peer.name)
     urls.add(peer.url)
     if (peer.name !== ownName) others.push(peer)
@@ -27,10 +31,16 @@ export function readPeers(root: ConfigFields, ownName: string): readonly Peer[] 
 }
 
 function readPeer(item: ConfigValue): Peer | undefined {
-  const fields = item.fields(['name', 'url'])
+  const fields = item.fields(['name', 'url', 'transport', 'updates'])
   const name = fields.required('name', proxyName, 'write the name that the peer gives itself')
   const url = fields.required('url', readPeerUrl, 'write where its proxy port is, as http://10.0.0.2:3128')
-  return name === undefined || url === undefined ? undefined : { name, url }
+  const transport = fields.optional('transport', oneOf(TRANSPORT_NAMES))
+  const takesUpdates = transportKinds[transport ?? DEFAULT_TRANSPORT].takesUpdates
+  const updates = takesUpdates
+    ? fields.required('updates', hostAndPort, 'write where it takes and sends its updates, as 10.0.0.2:3130')
+    : fields.at('updates')?.fail('only a peer whose transport takes updates has an address for them', 'leave it out')
+  if (name === undefined || url === undefined) return undefined
+  return { name, url, ...(transport && { transport }), ...(updates && { updates }) }
 }
 
 function readPeerUrl(value: ConfigValue): string | undefined {

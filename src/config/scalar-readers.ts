@@ -118,6 +118,24 @@ export const hostName: Reader<string> = (value) => {
   return value.fail(`${quoted(text)} is neither an address nor a host name`, 'write it without a scheme and a port')
 }
 
+/** `host:port`, an IPv6 address in brackets; in lower case. */
+export const hostAndPort: Reader<string> = (value) => {
+  const text = value.text('a host and port')
+  if (text === undefined || isHostAndPort(text)) return text?.toLowerCase()
+  return value.fail(
+    `${quoted(text)} is no host and port`,
+    'write it as 10.0.0.2:3130, host.example:3130 or [fc00::2]:3130',
+  )
+}
+
+function isHostAndPort(text: string): boolean {
+  const match = /^(?:\[([^\]]+)\]|([^[\]:]+)):(\d{1,5})$/.exec(text)
+  if (match === null) return false
+  const [, ipv6, host, port] = match
+  const isHost = ipv6 === undefined ? isIP(host!) === 4 || isHostName(host!) : isIP(ipv6) === 6
+  return isHost && Number(port) >= 1 && Number(port) <= 65_535
+}
+
 export const addressRange: Reader<AddressRange> = (value) => {
   const text = value.text('an address range')
   if (text === undefined) return undefined

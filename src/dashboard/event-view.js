@@ -6,7 +6,15 @@ const KEPT = 200
 
 const KINDS = {
   notable: new Set(['request-ended', 'peer-asked', 'peer-changed', 'digest-turned', 'dropped']),
-  peers: new Set(['peer-asked', 'peer-changed', 'digest-turned', 'digest-sent', 'digest-received', 'dropped']),
+  peers: new Set([
+    'peer-asked',
+    'peer-changed',
+    'digest-turned',
+    'digest-sent',
+    'digest-received',
+    'datagrams-dropped',
+    'dropped',
+  ]),
   all: undefined,
 }
 

@@ -16,7 +16,11 @@ export class ReplicasView {
       { label: 'Held by', show: (cell, { holder }) => setText(cell, holder) },
       { label: 'Digest of', show: (cell, { peer }) => setText(cell, peer.name) },
       { label: 'State', show: (cell, { peer }) => showState(cell, peer) },
-      digestColumn('Proved', (digest) => (digest.proved ? `${duration(digest.provedAgoMs)} ago` : 'no')),
+      {
+        label: 'Proved',
+        numeric: true,
+        show: (cell, { peer }) => setText(cell, provedText(peer)),
+      },
       digestColumn('Age', (digest) => duration(digest.ageMs)),
       digestColumn('Entries', (digest) => count(digest.entries)),
       digestColumn('Fill', (digest) => percent(digest.fill)),
@@ -43,6 +47,12 @@ export class ReplicasView {
     this.#tableNode.hidden = rows.length === 0
     this.#empty.hidden = rows.length > 0
   }
+}
+
+function provedText({ digest, proved }) {
+  if (digest === null) return '–'
+  if (proved === false) return 'unproved (paper)'
+  return digest.proved ? `${duration(digest.provedAgoMs)} ago` : 'no'
 }
 
 function digestColumn(label, text) {

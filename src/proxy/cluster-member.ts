@@ -41,7 +41,7 @@ function hasShape(value: unknown, model: unknown, depth: number): boolean {
   )
 }
 
-const PEER_MODEL = { name: '', url: '', state: '', reason: '' }
+const PEER_MODEL = { name: '', url: '', transport: '', proved: true, state: '', reason: '' }
 const GUESSES_MODEL = { tests: 0, claims: 0, trueHits: 0, failures: 0 }
 const FALSE_HITS_MODEL = { collision: 0, 'pending-clear': 0, freshness: 0, variant: 0, unknown: 0 }
 const GEOMETRY_MODEL = { hashScheme: 0, keyId: 0, keyRules: 0, bitCount: 0, probeCount: 0 }

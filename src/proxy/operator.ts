@@ -2,7 +2,7 @@ import type { CacheDirectory, DirectoryEntry } from '../core/directory/cache-dir
 import { formatName } from '../core/digest/digest-name.ts'
 import type { StateHead } from '../core/digest/state-head.ts'
 import type { FilterGeometry } from '../core/filter/filter-geometry.ts'
-import { falseHitRateAtFill } from '../core/filter/filter-sizing.ts'
+import { entriesFromFill, falseHitRateAtFill } from '../core/filter/filter-sizing.ts'
 import { probePositions } from '../core/filter/probing.ts'
 import { normalUrl, type CacheKey, type KeyOf } from '../core/http/cache-key.ts'
 import { Fields } from '../core/http/fields.ts'
@@ -10,12 +10,14 @@ import { currentAgeMs, freshUntilMs, requestFacts } from '../core/http/freshness
 import { judgeReuse } from '../core/http/reuse.ts'
 import { measuredError } from '../core/peers/guess-counts.ts'
 import { MAX_PEER_TRIES } from '../core/peers/lookup-plan.ts'
-import type { Peer } from '../core/peers/peer.ts'
-import { isConsulted, MAX_PEERS, type PeerState } from '../core/peers/peer-table.ts'
+import { transportOf, type Peer } from '../core/peers/peer.ts'
+import { isConsulted, isDigestUsable, MAX_PEERS, type PeerState } from '../core/peers/peer-table.ts'
+import { transportKinds, type TransportName } from '../core/peers/transport-kinds.ts'
 import type { SummaryCacheProtocol } from '../core/protocol/summary-cache-protocol.ts'
+import type { PaperReplica } from '../core/protocol/paper-replica.ts'
 import type { DigestExchange } from './digest-exchange.ts'
 import type { EventFanOut } from './event-fan-out.ts'
-import type { Clock } from './ports.ts'
+import type { Clock, PeerFollowing } from './ports.ts'
 import type { PeerChange, ProxyControl } from './proxy-control.ts'
 import type { ProxyEvent } from './proxy-event.ts'
 import type { ProxyMetrics } from './proxy-metrics.ts'
@@ -42,6 +44,10 @@ export interface OperatorParts {
   readonly keyOf: KeyOf
   readonly protocol: SummaryCacheProtocol
   readonly exchange: DigestExchange
+  /** Who follows the peers of each transport; undefined: it is switched off. */
+  readonly following: Readonly<Record<TransportName, PeerFollowing | undefined>>
+  /** Sends what has changed on the transports beside HTTP. */
+  readonly publishUpdates: () => void
   readonly directory: CacheDirectory
   /** Forgets every variant of a key; returns how many went. */
   readonly purge: (key: CacheKey) => number
@@ -78,7 +84,9 @@ export class Operator implements ProxyControl {
     if (!this.#listening) return { ready: false, reason: 'stopping' }
     const nowMs = this.#parts.clock.monotonicMs()
     for (const state of this.#parts.protocol.peers.all()) {
-      const settled = state.digest.isProved(nowMs) || this.#peerReasons.has(state.peer.name)
+      // A peer that serves no whole digest may have nothing to tell for long.
+      const isHere = isDigestUsable(state, nowMs) || (state.paper !== undefined && state.isConnected)
+      const settled = isHere || this.#peerReasons.has(state.peer.name)
       if (!settled) return { ready: false, reason: `no digest of ${state.peer.name} yet` }
     }
     return { ready: true, reason: 'serving' }
@@ -116,22 +124,31 @@ export class Operator implements ProxyControl {
   }
 
   addPeer(peer: Peer): PeerChange {
-    const { exchange, name, protocol } = this.#parts
+    const { following, name, protocol } = this.#parts
+    const transport = transportOf(peer)
     if (peer.name === name) return 'own-name'
     if (protocol.peers.named(peer.name) !== undefined) return 'name-taken'
     if (protocol.peers.size >= MAX_PEERS) return 'too-many-peers'
-    exchange.follow(peer)
+    if (transportKinds[transport].takesUpdates !== (peer.updates !== undefined)) return 'updates-address'
+    const follower = following[transport]
+    if (follower === undefined) return 'transport-off'
+    follower.follow(peer)
     return 'done'
   }
 
-  changePeer(name: string, url: string): PeerChange {
-    if (this.removePeer(name) !== 'done') return 'unknown-peer'
-    return this.addPeer({ name, url })
+  changePeer(name: string, url: string, updates?: string): PeerChange {
+    const peer = this.#parts.protocol.peers.named(name)?.peer
+    if (peer === undefined) return 'unknown-peer'
+    if (updates !== undefined && peer.updates === undefined) return 'updates-address'
+    this.removePeer(name)
+    return this.addPeer({ ...peer, url, ...(updates !== undefined && { updates }) })
   }
 
   removePeer(name: string): PeerChange {
+    const { following, protocol } = this.#parts
     this.#peerReasons.delete(name)
-    return this.#parts.exchange.leave(name) ? 'done' : 'unknown-peer'
+    const peer = protocol.peers.named(name)?.peer
+    return peer !== undefined && following[transportOf(peer)]?.leave(name) === true ? 'done' : 'unknown-peer'
   }
 
   ownDigest(): OwnDigestView {
@@ -158,6 +175,7 @@ export class Operator implements ProxyControl {
 
   publishNow(): string {
     this.#parts.exchange.publish()
+    this.#parts.publishUpdates()
     return formatName(this.#parts.protocol.publisher.name)
   }
 
@@ -204,7 +222,7 @@ export class Operator implements ProxyControl {
       directory: { held: directory.variantsOf(key).length > 0, verdict, entries: this.#entries(key) },
       peers: protocol.peers.all().map((state) => ({
         name: state.peer.name,
-        claims: state.digest.replica.mayContain(key),
+        claims: protocol.peers.isClaimed(state, key),
         consulted: isConsulted(state, nowMs),
         reason: this.#peerView(state).reason,
       })),
@@ -250,13 +268,15 @@ export class Operator implements ProxyControl {
   #peerView(state: PeerState): PeerView {
     const nowMs = this.#parts.clock.monotonicMs()
     const { guesses, peer } = state
-    const proved = state.digest.isProved(nowMs)
+    const usable = isDigestUsable(state, nowMs)
     const suspended = !state.health.mayBeAsked
     const reason = this.#peerReasons.get(peer.name) ?? (suspended ? state.health.reason : '')
     return {
       name: peer.name,
       url: peer.url,
-      state: suspended ? 'suspended' : !state.isConnected ? 'connecting' : proved ? 'up' : 'unproved',
+      transport: transportOf(peer),
+      proved: transportKinds[transportOf(peer)].proved,
+      state: suspended ? 'suspended' : !state.isConnected ? 'connecting' : usable ? 'up' : 'unproved',
       reason,
       guesses: {
         tests: guesses.tests,
@@ -271,6 +291,7 @@ export class Operator implements ProxyControl {
   }
 
   #replicaView(state: PeerState): ReplicaView | null {
+    if (state.paper !== undefined) return this.#paperView(state.paper)
     const held: StateHead | undefined = state.digest.state
     if (held === undefined) return null
     const nowMs = this.#parts.clock.monotonicMs()
@@ -279,6 +300,19 @@ export class Operator implements ProxyControl {
       proved: state.digest.isProved(nowMs),
       provedAgoMs: Math.round(state.digest.provedAgoMs(nowMs)),
       ageMs: Math.round(state.digest.ageMs(nowMs)),
+    }
+  }
+
+  #paperView(replica: PaperReplica): ReplicaView | null {
+    const { geometry, setBitCount } = replica
+    if (geometry === undefined) return null
+    const nowMs = this.#parts.clock.monotonicMs()
+    const entries = entriesFromFill(geometry, setBitCount)
+    return {
+      ...digestView(geometry, '', Number.isFinite(entries) ? Math.round(entries) : 0, setBitCount),
+      proved: false,
+      provedAgoMs: Math.round(replica.heardAgoMs(nowMs)),
+      ageMs: Math.round(replica.unmendedMs(nowMs)),
     }
   }
 

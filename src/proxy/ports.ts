@@ -5,7 +5,7 @@ import type { StoredHead } from '../core/http/stored-head.ts'
 import type { DirectoryEntry } from '../core/directory/cache-directory.ts'
 import type { Peer } from '../core/peers/peer.ts'
 import type { PartialSnapshot } from './partial-snapshot.ts'
-import type { ProxyEvent } from './proxy-event.ts'
+import type { DatagramDrop, ProxyEvent } from './proxy-event.ts'
 
 // What the proxy needs of the world. `B` is a body, which the proxy never looks into: bytes or a stream
 // of them when live, a byte count when simulated.
@@ -137,7 +137,8 @@ export interface DigestTransport {
 }
 
 /** The protocol's versions: `follow` speaks the newest that both know. */
-export type ProtocolVersion = 1 | 2
+export const PROTOCOL_VERSIONS = [1, 2] as const
+export type ProtocolVersion = (typeof PROTOCOL_VERSIONS)[number]
 
 export interface DigestStreamHandler {
   opened(version: ProtocolVersion): void
@@ -189,6 +190,43 @@ export class BudgetError extends Error {
     super(message)
     this.retryAfterMs = retryAfterMs
   }
+}
+
+/** Carries datagrams to and from peers, by their names. Nobody learns whether one arrives. */
+export interface DatagramPort {
+  /** @param receive gets each datagram of an admitted peer */
+  start(receive: (peer: string, bytes: Uint8Array) => void): void
+  /** Its datagrams come from that `host:port`, and ours go there; all others are counted and not read. */
+  admit(peer: string, address: string): void
+  dismiss(peer: string): void
+  send(peer: string, bytes: Uint8Array): void
+  /** What came to nothing since it was asked last. */
+  takeDropped(): Readonly<Partial<Record<DatagramDrop, number>>>
+}
+
+/** A peer's whole digest of the paper's wire. 'unserved': it lives and has none to give. */
+export type PaperDigestAnswer =
+  | {
+      readonly kind: 'digest'
+      readonly filter: Uint8Array
+      /** Of the last datagram that it holds; undefined when it does not say. */
+      readonly requestNumber: number | undefined
+      readonly requestBytes: number
+    }
+  | { readonly kind: 'unserved' }
+  | { readonly kind: 'failed'; readonly reason: string }
+
+export interface PaperDigestFetch {
+  /** Never rejects. */
+  fetch(peer: Peer, signal: AbortSignal): Promise<PaperDigestAnswer>
+}
+
+/** Follows peers over one transport. */
+export interface PeerFollowing {
+  /** False: the table is full or the name is taken. */
+  follow(peer: Peer): boolean
+  /** False: no peer of this name. */
+  leave(name: string): boolean
 }
 
 export interface EventSink {

@@ -12,7 +12,14 @@ import type {
 } from './views.ts'
 
 /** Why a peer could not be added, changed or removed. */
-export type PeerChange = 'done' | 'unknown-peer' | 'name-taken' | 'too-many-peers' | 'own-name'
+export type PeerChange =
+  | 'done'
+  | 'unknown-peer'
+  | 'name-taken'
+  | 'too-many-peers'
+  | 'own-name'
+  | 'transport-off'
+  | 'updates-address'
 
 /** All that an operator can ask of a running proxy or tell it to do. */
 export interface ProxyControl {
@@ -22,8 +29,8 @@ export interface ProxyControl {
   statistics(): Statistics
   peers(): readonly PeerView[]
   addPeer(peer: Peer): PeerChange
-  /** Another address for a peer of this name: its replica starts anew. */
-  changePeer(name: string, url: string): PeerChange
+  /** Another address for a peer of this name, and for its updates where those are given: its replica starts anew. */
+  changePeer(name: string, url: string, updates?: string): PeerChange
   removePeer(name: string): PeerChange
   ownDigest(): OwnDigestView
   replicas(): readonly HeldDigestView[]

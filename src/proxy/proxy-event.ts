@@ -66,7 +66,10 @@ export interface OriginAsked {
 export const DIGEST_FRAME_KINDS = ['want', 'snapshot', 'delta', 'turnover', 'heartbeat', 'goodbye'] as const
 export type DigestFrameKind = (typeof DIGEST_FRAME_KINDS)[number]
 
-/** Digest frames; `bytes` is one frame's size, with its length prefix where it has one. */
+/**
+ * Digest frames; `bytes` is one frame's size, with its length prefix where it has one. On the paper's wire a datagram with
+ * records counts as a delta, one without as a heartbeat, and the fetch of a whole digest as a want and a snapshot.
+ */
 export interface DigestFramesSent {
   readonly kind: 'digest-sent'
   readonly frame: DigestFrameKind
@@ -99,6 +102,20 @@ export interface DigestTurned {
   readonly reason: string
 }
 
+/**
+ * Why a datagram of the paper's wire came to nothing: from an address that is no peer's, beyond its sender's share of a
+ * second, with a format or content that was refused, or not to be sent.
+ */
+export const DATAGRAM_DROPS = ['unknown-sender', 'over-rate', 'malformed', 'unsent'] as const
+export type DatagramDrop = (typeof DATAGRAM_DROPS)[number]
+
+/** Counted up, and told once a second at most. */
+export interface DatagramsDropped {
+  readonly kind: 'datagrams-dropped'
+  readonly cause: DatagramDrop
+  readonly count: number
+}
+
 export type ProxyEvent =
   | RequestEnded
   | PeerAsked
@@ -108,3 +125,4 @@ export type ProxyEvent =
   | DigestFramesReceived
   | PeerChanged
   | DigestTurned
+  | DatagramsDropped

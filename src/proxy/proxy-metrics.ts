@@ -1,6 +1,6 @@
 import { MessagesAccount } from './messages-account.ts'
 import type { EventSink } from './ports.ts'
-import type { Outcome, ProxyEvent, RequestEnded } from './proxy-event.ts'
+import type { DatagramDrop, Outcome, ProxyEvent, RequestEnded } from './proxy-event.ts'
 import type { Statistics } from './views.ts'
 
 /** Folds a proxy's events into its statistics: the live proxy's `/v1/statistics` and the simulator's report alike. */
@@ -20,6 +20,12 @@ export class ProxyMetrics implements EventSink {
   readonly #peerRequests = { asked: 0, served: 0 }
   readonly #bodyBytes = { local: 0, remote: 0, origin: 0 }
   readonly #originRequests = { fetched: 0, validated: 0, failed: 0 }
+  readonly #datagramsDropped: Record<DatagramDrop, number> = {
+    'unknown-sender': 0,
+    'over-rate': 0,
+    malformed: 0,
+    unsent: 0,
+  }
   #requests = 0
   #bytesToClients = 0
 
@@ -36,6 +42,9 @@ export class ProxyMetrics implements EventSink {
         return
       case 'digest-sent':
         return this.#messages.sent(event)
+      case 'datagrams-dropped':
+        this.#datagramsDropped[event.cause] += event.count
+        return
       case 'digest-received': // counted where it was sent
       case 'peer-changed':
       case 'digest-turned':
@@ -57,6 +66,7 @@ export class ProxyMetrics implements EventSink {
       falseHits: this.#messages.falseHits(),
       peerFailures: this.#messages.peerFailures(),
       originRequests: { ...this.#originRequests },
+      datagramsDropped: { ...this.#datagramsDropped },
       interCache: this.#messages.interCache(),
       icp: this.#messages.icp(),
     }

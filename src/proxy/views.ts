@@ -1,6 +1,7 @@
 import type { FilterGeometry } from '../core/filter/filter-geometry.ts'
 import type { FalseHitCause } from '../core/peers/guess-counts.ts'
-import type { DigestFrameKind, Outcome } from './proxy-event.ts'
+import type { TransportName } from '../core/peers/transport-kinds.ts'
+import type { DatagramDrop, DigestFrameKind, Outcome } from './proxy-event.ts'
 
 // Plain values that describe a proxy to its operator: what the administration API answers with.
 
@@ -28,6 +29,9 @@ export interface StoreView {
 export interface PeerView {
   readonly name: string
   readonly url: string
+  readonly transport: TransportName
+  /** Whether its replicas can be proved: the paper's wire has nothing to prove them with. */
+  readonly proved: boolean
   /** `up`: its replica is consulted. `unproved`: connected, nothing proved yet or not for too long. `suspended`: failed, tried again later. */
   readonly state: 'up' | 'unproved' | 'suspended' | 'connecting'
   readonly reason: string
@@ -46,7 +50,7 @@ export interface GuessesView {
 }
 
 export interface DigestView {
-  /** `incarnation.generation.sequence` */
+  /** `incarnation.generation.sequence`; empty on the paper's wire, which has no names. */
   readonly name: string
   readonly geometry: FilterGeometry
   readonly entries: number
@@ -68,9 +72,12 @@ export interface OwnDigestView extends DigestView {
 
 export interface ReplicaView extends DigestView {
   readonly proved: boolean
-  /** Since the last frame that proved it. */
+  /** Since the last frame that proved it; where nothing is proved, since the last that came. */
   readonly provedAgoMs: number
-  /** Age of its oldest change that had not reached us when last proved, plus the time since: how far behind it can be. */
+  /**
+   * Age of its oldest change that had not reached us when last proved, plus the time since: how far behind it can be. On the paper's wire the time since it was
+   * fetched whole.
+   */
   readonly ageMs: number
 }
 
@@ -114,6 +121,8 @@ export interface Statistics {
     readonly validated: number
     readonly failed: number
   }
+  /** On the paper's wire, by cause. */
+  readonly datagramsDropped: Readonly<Record<DatagramDrop, number>>
   readonly interCache: InterCacheCounts
   readonly icp: IcpCounts
 }

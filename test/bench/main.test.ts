@@ -43,7 +43,7 @@ describe('npm run bench', () => {
   test('of an unknown suite names those there are and exits with 2', () => {
     const { status, stdout, stderr } = bench('fliters')
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
-    expect(stderr).toBe('no suite is called fliters: there are filters, digests, serving\n')
+    expect(stderr).toBe('no suite is called fliters: there are filters, digests, protocol, serving\n')
   })
 
   test('ends at once with 130 when interrupted, and leaves nothing behind', async () => {

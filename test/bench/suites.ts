@@ -7,6 +7,10 @@ import { PACKAGES } from './filters/packages.ts'
 import { PEERS } from './filters/peers.ts'
 import { WIRE_CODES } from './filters/wire-codes.ts'
 import type { Suite } from './measurement.ts'
+import { FRESHNESS } from './protocol/freshness.ts'
+import { STALLS } from './protocol/stalls.ts'
+import { UPDATE_BYTES } from './protocol/update-bytes.ts'
+import { UPKEEP } from './protocol/upkeep.ts'
 import { SERVING_MEASUREMENTS } from './serving.ts'
 
 export const SUITES: Readonly<Record<string, Suite>> = {
@@ -17,6 +21,10 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   digests: {
     about: 'publishing, applying and asking the digests of the protocol',
     measurements: DIGEST_MEASUREMENTS,
+  },
+  protocol: {
+    about: 'what the protocol costs and how fresh it is: bytes, CPU and delays of updates',
+    measurements: [UPDATE_BYTES, FRESHNESS, UPKEEP, STALLS],
   },
   serving: {
     about: 'requests through proxies on loopback, by how they end',

@@ -68,6 +68,18 @@ test('what strangers and peers may choose is shown as text wherever it appears',
   expect(complaints).toEqual([])
 })
 
+test('a replica that nothing proves is marked as such', async () => {
+  const unproved = peerView('old', 'up')
+  admin.proxy.views = [
+    peerView('b', 'up'),
+    { ...unproved, transport: 'dir-update', proved: false, digest: { ...unproved.digest!, name: '', proved: false } },
+  ]
+  await page.goto(address())
+  const replicas = page.locator('#replicas')
+  await replicas.getByText('unproved (paper)').waitFor()
+  expect(await replicas.innerText()).toMatch(/a\s+b\s+up\s+420 ms ago[^]*a\s+old\s+up\s+unproved \(paper\)/)
+})
+
 test('an API that can not be reached is told at once, with the age of what is shown; and so is its return', async () => {
   await page.goto(address())
   await card('a').waitFor()

@@ -1,8 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createSocket } from 'node:dgram'
 import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { transportKinds } from '../../src/core/peers/transport-kinds.ts'
 import { run } from './run.ts'
 
 let folder: string
@@ -43,6 +45,13 @@ describe('the command line', () => {
     expect([code, err]).toEqual([2, expect.stringContaining('none.yaml')])
   })
 
+  test('the help names every transport of digests', async () => {
+    const { code, out } = await run('serve', '--help')
+    expect(code).toBe(0)
+    for (const [name, { description }] of Object.entries(transportKinds))
+      expect(out).toContain(`${name}: ${description}`)
+  })
+
   test('--check says that a configuration is usable and does not start', async () => {
     const file = join(folder, 'good.yaml')
     writeFileSync(file, 'name: a\n')
@@ -63,6 +72,25 @@ describe('the command line', () => {
         new RegExp(`^summary-cache: ${key}: cannot listen on 127\\.0\\.0\\.1:${port}: .*${key}\\.port\n$`),
       )
     }
+    holder.close()
+  })
+
+  test('so is a UDP port of the paper’s wire', async () => {
+    const holder = createSocket('udp4')
+    await new Promise<void>((resolve) => holder.bind(0, '127.0.0.1', resolve))
+    const { port } = holder.address()
+    const file = join(folder, 'updates.yaml')
+    const rest = 'listen: { port: 0 }\nadmin: { port: 0 }\naccessLog: off\n'
+    writeFileSync(file, `name: a\ndirUpdate: { listen: { port: ${port} } }\n${rest}`)
+    const { code, err } = await run('serve', '--config', file)
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(
+        new RegExp(
+          `^summary-cache: dirUpdate: cannot listen on 127\\.0\\.0\\.1:${port}: .*EADDRINUSE.*ss -lunp.*dirUpdate\\.listen\\.port\n$`,
+        ),
+      ),
+    ])
     holder.close()
   })
 

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { Agent, type Dispatcher } from 'undici'
 import { pino } from 'pino'
 import { parseConfig } from '../../src/config.ts'
+import type { ProtocolVersion } from '../../src/proxy/ports.ts'
 import { startProxy, type RunningProxy } from '../../src/serve.ts'
 
 /** An origin whose answers a test decides, and that remembers what it was asked. */
@@ -52,7 +53,12 @@ export interface TestProxy extends RunningProxy {
 }
 
 /** A real proxy on loopback, quiet, publishing what has changed every quarter of a second unless `yaml` says otherwise. */
-export async function startTestProxy(name: string, yaml = '', port = 0): Promise<TestProxy> {
+export async function startTestProxy(
+  name: string,
+  yaml = '',
+  port = 0,
+  versions?: readonly ProtocolVersion[],
+): Promise<TestProxy> {
   const text = [
     `name: ${name}`,
     `listen: { port: ${port} }`,
@@ -61,7 +67,7 @@ export async function startTestProxy(name: string, yaml = '', port = 0): Promise
     ...(yaml.includes('digest:') ? [] : ['digest: { profile: fresh, expectedEntries: 1000 }']),
     yaml,
   ].join('\n')
-  const proxy = await startProxy(parseConfig(text, `${name}.yaml`, {}), pino({ level: 'silent' }))
+  const proxy = await startProxy(parseConfig(text, `${name}.yaml`, {}), pino({ level: 'silent' }), versions)
   let stopped: Promise<void> | undefined
   const stop = (graceMs: number): Promise<void> => (stopped ??= proxy.stop(graceMs))
   running.push(() => stop(0))

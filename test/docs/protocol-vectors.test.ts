@@ -132,7 +132,7 @@ function decoded(bytes: Buffer): Decoded {
   const none: Decoded = { kind, m: 0, setBits: 0, sum: [0n, 0n], positions: [] }
   const body = bytes.subarray(6)
   if (kind === 'want') {
-    expect(body).toHaveLength(bytes[5] === 1 ? 16 : 0)
+    expect(body).toHaveLength({ 0: 0, 1: 16, 3: 20 }[bytes[5]!]!)
     return none
   }
   if (kind === 'goodbye') {

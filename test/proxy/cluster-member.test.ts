@@ -15,6 +15,8 @@ const model: ClusterMember = {
 const peer: PeerView = {
   name: 'b',
   url: 'http://b',
+  transport: 'http',
+  proved: true,
   state: 'up',
   reason: '',
   guesses: {

@@ -57,6 +57,11 @@ export class PrometheusText {
     this.#counter('false_hits_total', 'Peers asked in vain, by cause.', each('cause', statistics.falseHits))
     this.#counter('failed_peer_requests_total', 'Peers asked without an answer.', statistics.peerFailures)
     this.#counter('origin_requests_total', 'Requests to origins.', each('outcome', originRequests))
+    this.#counter(
+      'datagrams_dropped_total',
+      "Datagrams of the paper's wire that came to nothing, by cause.",
+      each('cause', statistics.datagramsDropped),
+    )
     this.#counter('inter_cache_messages_total', "By the paper's count, in full, and for finding alone.", [
       [{ count: 'paper' }, interCache.messagesPaper],
       [{ count: 'full' }, interCache.messagesFull],

@@ -32,6 +32,8 @@ export class EventLog implements EventSink {
       case 'origin-asked':
         if (event.outcome === 'failed') this.#logger.debug(event, 'origin asked in vain')
         return
+      case 'datagrams-dropped':
+        return this.#logger.debug(event, 'datagrams dropped')
       case 'digest-sent':
       case 'digest-received':
         return this.#logger.trace(event, 'digest frame')

@@ -20,8 +20,8 @@ export interface DigestHttpOptions {
   readonly maxFrameBytes: number
   /** The path under which the routes live, ending in `/`. */
   readonly prefix: string
-  /** Of the protocol; both when not given. */
-  readonly versions?: readonly ProtocolVersion[]
+  /** Of the protocol, to be spoken. */
+  readonly versions: readonly ProtocolVersion[]
 }
 
 const CONNECT_TIMEOUT_MS = 1_000
@@ -36,7 +36,7 @@ export class DigestHttp implements DigestTransport {
 
   constructor(options: DigestHttpOptions) {
     this.#options = options
-    this.#versions = (options.versions ?? [1, 2]).toSorted((a, b) => b - a)
+    this.#versions = options.versions.toSorted((a, b) => b - a)
     this.routes = new DigestRoutes({ ...options, versions: this.#versions })
     this.#agent = new Agent({
       bodyTimeout: 3 * options.heartbeatMs,

@@ -280,6 +280,24 @@ export class MatrixColumn implements ReplicaBits {
     }
   }
 
+  /** Do both lie in the same words of the same rows? */
+  isBeside(other: MatrixColumn): boolean {
+    return other.#rows === this.#rows && other.#word === this.#word
+  }
+
+  /** @param source beside this one: a row is read and written once */
+  copyFrom(source: MatrixColumn, fromWord: number, toWord: number): void {
+    const rows = this.#rows
+    const width = this.#width
+    const [from, to] = [source.column & 31, this.column & 31]
+    const others = ~this.#mask
+    const end = toWord * 32 * width
+    for (let at = fromWord * 32 * width + this.#word; at < end; at += width) {
+      const row = rows[at]!
+      rows[at] = (row & others) | (((row >>> from) & 1) << to)
+    }
+  }
+
   countSet(fromWord = 0, toWord = this.bitCount / 32): number {
     const width = this.#width
     const shift = this.column & 31

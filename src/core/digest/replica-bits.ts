@@ -1,4 +1,3 @@
-import { BitArray } from '../filter/bit-array.ts'
 import type { PositionSink } from '../filter/position-list.ts'
 
 /** The bits of one state of a replica: an array of their own (`BitArray`), or a column of a matrix. */
@@ -46,10 +45,4 @@ export interface ReplicaBuffers {
   readonly hasWork: boolean
   /** Does about `maxSteps` of it; nothing while readers keep all room. */
   work(maxSteps: number): void
-}
-
-/** Copies words `fromWord` to `toWord`, the latter not included. */
-export function copyWords(source: ReplicaBits, target: ReplicaBits, fromWord: number, toWord: number): void {
-  if (source instanceof BitArray && target instanceof BitArray) target.copyFrom(source, fromWord, toWord)
-  else for (let i = fromWord; i < toWord; i++) target.setWord(i, source.word(i))
 }

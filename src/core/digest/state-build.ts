@@ -2,7 +2,8 @@ import { BitChecksum } from '../filter/bit-checksum.ts'
 import type { CodedPositions, DeltaMessage, SnapshotMessage, TurnoverMessage } from './digest-message.ts'
 import { GapDecoder } from './gap-code.ts'
 import { RansDecoder } from './rans-code.ts'
-import { copyWords, type ReplicaBits, type ReplicaBuffers } from './replica-bits.ts'
+import { copyWords } from './copy-words.ts'
+import type { ReplicaBits, ReplicaBuffers } from './replica-bits.ts'
 import type { StateHead } from './state-head.ts'
 
 const SLICE_POSITIONS = 1024

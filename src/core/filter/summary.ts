@@ -88,7 +88,7 @@ export class Summary implements MembershipFilter {
     return this.#openChangeCount
   }
 
-  /** Published bits that no entry needs any more. */
+  /** Published bits, or those that are fixed, that no entry needs any more. */
   get pendingClearCount(): number {
     return this.#pendingClearCount
   }

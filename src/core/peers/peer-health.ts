@@ -35,6 +35,11 @@ export class PeerHealth {
     this.#failures = 0
   }
 
+  /** Before this nothing that is heard ends a suspension. */
+  get retryAtMs(): number {
+    return this.#retryAtMs
+  }
+
   get mayBeAsked(): boolean {
     return !this.#suspended
   }

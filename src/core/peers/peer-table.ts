@@ -1,6 +1,8 @@
 import { ReplicaTable } from '../digest/replica-table.ts'
 import type { KeyHash } from '../filter/key-hash.ts'
 import { FollowedDigest, type FollowedDigestOptions } from '../protocol/followed-digest.ts'
+import { PaperHasher } from '../protocol/paper-hashing.ts'
+import type { PaperReplica } from '../protocol/paper-replica.ts'
 import { newGuessCounts, type GuessCounts } from './guess-counts.ts'
 import type { Peer } from './peer.ts'
 import { PeerHealth } from './peer-health.ts'
@@ -10,6 +12,9 @@ export const MAX_PEERS = 1_024
 
 export type PeerTableOptions = Omit<FollowedDigestOptions, 'makeBuffers'>
 
+/** Its URL is hashed a second time where a peer's digest came over the paper's wire; without one those claim nothing. */
+export type LookupKey = KeyHash & { readonly url?: string }
+
 /** What we know of one peer. */
 export interface PeerState {
   readonly index: number
@@ -17,6 +22,8 @@ export interface PeerState {
   readonly health: PeerHealth
   readonly guesses: GuessCounts
   readonly digest: FollowedDigest
+  /** In the place of `digest`, where the peer's comes over the paper's wire. */
+  readonly paper: PaperReplica | undefined
   /** Smoothed time to its answers' heads; 0 before the first. */
   latencyMs: number
   /** False while its digest's stream is broken: nothing says then that it lives. */
@@ -29,13 +36,16 @@ export class PeerTable {
   readonly #states: (PeerState | undefined)[] = []
   readonly #replicas = new ReplicaTable()
   readonly #claiming = new Uint32Array(MAX_PEERS)
+  /** Those with a paper replica. */
+  #onPaper: readonly PeerState[] = []
+  readonly #paperHasher = new PaperHasher()
 
   constructor(options: PeerTableOptions) {
     this.#options = options
   }
 
   /** Undefined when the table is full or the name taken. */
-  add(peer: Peer): PeerState | undefined {
+  add(peer: Peer, paper?: PaperReplica): PeerState | undefined {
     if (this.named(peer.name) !== undefined) return undefined
     let index = this.#states.indexOf(undefined)
     if (index < 0) index = this.#states.length
@@ -49,11 +59,13 @@ export class PeerTable {
         ...this.#options,
         makeBuffers: (head) => this.#replicas.buffersFor(index, head),
       }),
+      paper,
       latencyMs: 0,
       isConnected: true,
     }
     this.#states[index] = state
     this.#replicas.set(index, state.digest.replica)
+    if (paper !== undefined) this.#onPaper = [...this.#onPaper, state]
     return state
   }
 
@@ -62,6 +74,7 @@ export class PeerTable {
     if (state === undefined) return undefined
     this.#states[state.index] = undefined
     this.#replicas.set(state.index, undefined)
+    this.#onPaper = this.#onPaper.filter((other) => other !== state)
     return state
   }
 
@@ -74,7 +87,7 @@ export class PeerTable {
   }
 
   /** Indexes of those to ask for the key, best first, counted as tests of their digests. */
-  candidates(key: KeyHash, nowMs: number): number[] {
+  candidates(key: LookupKey, nowMs: number): number[] {
     for (const state of this.#states) if (state !== undefined && isConsulted(state, nowMs)) state.guesses.tests++
     const claiming = this.claimants(key, nowMs)
     for (const state of claiming) state.guesses.claims++
@@ -85,14 +98,24 @@ export class PeerTable {
    * Peers whose digests may contain the key and that may be asked now, nearest first: those whose answers have been
    * quickest, and before all of them those not asked yet, so that every peer is measured.
    */
-  claimants(key: KeyHash, nowMs: number): PeerState[] {
+  claimants(key: LookupKey, nowMs: number): PeerState[] {
     const found: PeerState[] = []
     const count = this.#replicas.candidates(key, this.#claiming)
     for (let i = 0; i < count; i++) {
       const state = this.#states[this.#claiming[i]!]
       if (state !== undefined && isConsulted(state, nowMs)) found.push(state)
     }
+    for (const state of this.#onPaper) {
+      if (isConsulted(state, nowMs) && this.isClaimed(state, key)) found.push(state)
+    }
     return found.length > 1 ? found.sort((a, b) => a.latencyMs - b.latencyMs) : found
+  }
+
+  /** Whether the peer's digest claims the key, consulted or not. */
+  isClaimed(state: PeerState, key: LookupKey): boolean {
+    if (state.paper === undefined) return state.digest.replica.mayContain(key)
+    if (key.url === undefined || state.paper.geometry === undefined) return false
+    return state.paper.mayContain(this.#paperHasher.hash(key.url, state.paper.geometry.probeCount))
   }
 
   all(): PeerState[] {
@@ -106,5 +129,10 @@ export class PeerTable {
 
 /** It is there, its replica is proved, and it has not failed of late (PROTOCOL rule 9). */
 export function isConsulted(state: PeerState, nowMs: number): boolean {
-  return state.isConnected && state.health.mayBeAsked && state.digest.isProved(nowMs)
+  return state.isConnected && state.health.mayBeAsked && isDigestUsable(state, nowMs)
+}
+
+/** Proved of late, or for want of proofs on the paper's wire: heard of late. */
+export function isDigestUsable({ digest, paper }: PeerState, nowMs: number): boolean {
+  return paper === undefined ? digest.isProved(nowMs) : paper.isCurrent(nowMs)
 }

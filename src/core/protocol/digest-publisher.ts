@@ -293,14 +293,14 @@ export class DigestPublisher {
 
   #generationDue(nowMs: number): GenerationPlan | undefined {
     const { summary } = this
-    const { entryCount, geometry, liveBitCount, pendingClearCount, setBitCount } = summary
+    const { entryCount, geometry, liveBitCount, openChangeCount, pendingClearCount } = summary
     if (!this.#clearsExceedShare()) this.#clearsSinceMs = Infinity
     this.#sparseSinceMs = isSparse({ entryCount, geometry }) ? Math.min(this.#sparseSinceMs, nowMs) : Infinity
     return generationDue(
       {
         geometry,
         entryCount,
-        setBitCount,
+        setBitCount: summary.setBitCount + openChangeCount,
         pendingClearCount,
         liveBitCount,
         clearsForMs: nowMs - this.#clearsSinceMs,

@@ -10,7 +10,7 @@ export interface GenerationLimits {
 export interface GenerationFacts {
   readonly geometry: FilterGeometry
   readonly entryCount: number
-  /** Of the published bits. */
+  /** Of the published bits, and of those that the next delta would set: a peer is never sent one that it must refuse. */
   readonly setBitCount: number
   /** Of those, the ones that no entry needs. */
   readonly pendingClearCount: number

@@ -84,6 +84,28 @@ describe('peers', () => {
     await admin.ask('DELETE', '/v1/peers/d')
   })
 
+  test('a peer on the wire of Summary Cache has an address for its updates, and no other has one', async () => {
+    const url = 'http://10.0.0.4:3128'
+    const add = (more: object) => admin.ask('POST', '/v1/peers', { body: { name: 'd', url, ...more } })
+    const added = await add({ transport: 'dir-update', updates: '10.0.0.4:3130' })
+    expect(added.json).toMatchObject({ name: 'd', transport: 'dir-update', proved: false })
+    await admin.ask('DELETE', '/v1/peers/d')
+    expectProblem(await add({ transport: 'dir-update' }), 409, 'urn:summary-cache:problem:updates-address')
+    expectProblem(await add({ updates: '10.0.0.4:3130' }), 409, 'urn:summary-cache:problem:updates-address')
+    const off = await add({ transport: 'dir-update', updates: '10.0.0.4:9' })
+    expectProblem(off, 409, 'urn:summary-cache:problem:transport-off')
+    const unknown = await add({ transport: 'pigeon' })
+    expect(unknown.json).toMatchObject({ errors: [{ in: 'body', name: 'transport' }] })
+    for (const updates of ['10.0.0.4', '10.0.0.4:0', '10.0.0.4:70000', '[::g]:1']) {
+      const answer = await add({ transport: 'dir-update', updates })
+      expect([updates, answer.status, answer.json]).toMatchObject([
+        updates,
+        400,
+        { errors: [{ in: 'body', name: 'updates' }] },
+      ])
+    }
+  })
+
   test('every property that breaks its schema is named, with its place and what is wrong', async () => {
     const answer = await admin.ask('POST', '/v1/peers', { body: { name: 'b b', adress: 'http://b:1', weight: 1 } })
     expectProblem(answer, 400, 'urn:summary-cache:problem:invalid-input')

@@ -1,4 +1,5 @@
-import type { Peer } from '../../../src/core/peers/peer.ts'
+import { transportOf, type Peer } from '../../../src/core/peers/peer.ts'
+import { transportKinds } from '../../../src/core/peers/transport-kinds.ts'
 import type { PeerChange, ProxyControl } from '../../../src/proxy/proxy-control.ts'
 import type { PeerAsked, ProxyEvent, RequestEnded } from '../../../src/proxy/proxy-event.ts'
 import { ProxyMetrics } from '../../../src/proxy/proxy-metrics.ts'
@@ -69,7 +70,11 @@ export class FakeProxy implements ProxyControl {
     if (peer.name === 'a') return 'own-name'
     if (this.views.some((view) => view.name === peer.name)) return 'name-taken'
     if (this.views.length >= 3) return 'too-many-peers'
-    this.views.push({ ...peerView(peer.name, 'connecting'), url: peer.url })
+    if (peer.updates === '10.0.0.4:9') return 'transport-off'
+    const transport = transportOf(peer)
+    if (transportKinds[transport].takesUpdates !== (peer.updates !== undefined)) return 'updates-address'
+    const { proved } = transportKinds[transport]
+    this.views.push({ ...peerView(peer.name, 'connecting'), url: peer.url, transport, proved })
     return 'done'
   }
 
@@ -171,6 +176,8 @@ export function peerView(name: string, state: PeerView['state']): PeerView {
   return {
     name,
     url: `http://${name}.example.net:3128`,
+    transport: 'http',
+    proved: true,
     state,
     reason: state === 'up' ? 'proved' : 'nothing proved yet',
     guesses: {

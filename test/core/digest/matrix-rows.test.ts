@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { copyWords } from '../../../src/core/digest/copy-words.ts'
 import { DigestMatrix } from '../../../src/core/digest/digest-matrix.ts'
 import { MatrixRows } from '../../../src/core/digest/matrix-rows.ts'
 import { BitArray } from '../../../src/core/filter/bit-array.ts'
@@ -26,11 +27,15 @@ test('a column has the operations of an array of bits, beside others that it lea
     const at = Math.floor(random() * columns.length)
     const [column, array] = [columns[at]!, arrays[at]!]
     const bit = Math.floor(random() * geometry.bitCount)
-    const kind = Math.floor(random() * 4)
+    const kind = Math.floor(random() * 5)
     if (kind === 0) expect(column.set(bit)).toBe(array.set(bit))
     else if (kind === 1) expect(column.clear(bit)).toBe(array.clear(bit))
     else if (kind === 2) expect(column.get(bit)).toBe(array.get(bit))
-    else {
+    else if (kind === 3) {
+      const from = Math.floor(random() * columns.length)
+      copyWords(columns[from]!, column, bit >>> 6, bit >>> 5)
+      copyWords(arrays[from]!, array, bit >>> 6, bit >>> 5)
+    } else {
       const value = Math.floor(random() * 2 ** 32)
       column.setWord(bit >>> 5, value)
       array.setWord(bit >>> 5, value)

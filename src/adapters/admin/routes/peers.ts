@@ -5,11 +5,29 @@ import type { AdminApp } from '../admin-app.ts'
 import { inputProblem, namedProblem } from '../problem.ts'
 import type { ProblemError } from '../problem.ts'
 import { answer } from '../schemas/building-blocks.ts'
-import { PeerNameSchema, PeerSchema, PeerUrlSchema, PeersSchema } from '../schemas/peer-schemas.ts'
+import {
+  PeerNameSchema,
+  PeerSchema,
+  PeersSchema,
+  PeerUrlSchema,
+  TransportSchema,
+  UpdatesAddressSchema,
+} from '../schemas/peer-schemas.ts'
 import { REFUSALS, problems } from '../schemas/problem-schema.ts'
 
-const NewPeerSchema = Type.Object({ name: PeerNameSchema, url: PeerUrlSchema }, { additionalProperties: false })
-const NewAddressSchema = Type.Object({ url: PeerUrlSchema }, { additionalProperties: false })
+const NewPeerSchema = Type.Object(
+  {
+    name: PeerNameSchema,
+    url: PeerUrlSchema,
+    transport: Type.Optional(TransportSchema),
+    updates: Type.Optional(UpdatesAddressSchema),
+  },
+  { additionalProperties: false },
+)
+const NewAddressSchema = Type.Object(
+  { url: PeerUrlSchema, updates: Type.Optional(UpdatesAddressSchema) },
+  { additionalProperties: false },
+)
 const NameParamsSchema = Type.Object({ name: PeerNameSchema })
 
 export function peerRoutes(app: AdminApp, control: ProxyControl): void {
@@ -38,8 +56,13 @@ export function peerRoutes(app: AdminApp, control: ProxyControl): void {
       },
     },
     (request, reply) => {
-      const { name } = request.body
-      const change = control.addPeer({ name, url: peerUrl(request.body.url) })
+      const { name, transport, updates } = request.body
+      const change = control.addPeer({
+        name,
+        url: peerUrl(request.body.url),
+        ...(transport && { transport }),
+        ...(updates !== undefined && { updates: updatesAddress(updates) }),
+      })
       if (change !== 'done') throw refused(change, name)
       void reply.code(201).header('location', `/v1/peers/${name}`)
       return peerOf(control, name)
@@ -75,7 +98,9 @@ export function peerRoutes(app: AdminApp, control: ProxyControl): void {
     },
     (request) => {
       const { name } = request.params
-      const change = control.changePeer(name, peerUrl(request.body.url))
+      const { updates } = request.body
+      const url = peerUrl(request.body.url)
+      const change = control.changePeer(name, url, updates === undefined ? undefined : updatesAddress(updates))
       if (change !== 'done') throw refused(change, name)
       return peerOf(control, name)
     },
@@ -116,6 +141,14 @@ function peerUrl(text: string): string {
   return url.origin
 }
 
+function updatesAddress(text: string): string {
+  const port = Number(text.slice(text.lastIndexOf(':') + 1))
+  if (!URL.canParse(`udp://${text}`) || port < 1) {
+    throw inputProblem([{ in: 'body', name: 'updates', problem: 'must be host:port' }])
+  }
+  return text.toLowerCase()
+}
+
 function refused(change: Exclude<PeerChange, 'done'>, name: string): ProblemError {
   switch (change) {
     case 'unknown-peer':
@@ -124,6 +157,20 @@ function refused(change: Exclude<PeerChange, 'done'>, name: string): ProblemErro
       return namedProblem(409, change, 'Name taken', `There is a peer named ${name} already`)
     case 'too-many-peers':
       return namedProblem(409, change, 'Too many peers', 'There is no room for another peer')
+    case 'transport-off':
+      return namedProblem(
+        409,
+        change,
+        'Transport off',
+        'The configuration has no dirUpdate section: set one and restart',
+      )
+    case 'updates-address':
+      return namedProblem(
+        409,
+        change,
+        'Updates address',
+        'A peer has an address for updates when its transport takes them, and only then',
+      )
     case 'own-name':
       return namedProblem(409, change, 'Own name', `${name} is this proxy's own name`)
   }

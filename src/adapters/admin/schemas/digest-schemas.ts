@@ -5,9 +5,13 @@ export const GeometrySchema = component(
   'Geometry',
   Type.Object(
     {
-      hashScheme: Type.Integer({ description: '1: MurmurHash3 x86_128, probes by enhanced double hashing.' }),
+      hashScheme: Type.Integer({
+        description: '1: MurmurHash3 x86_128, probes by enhanced double hashing. 2: MD5, on the wire of Summary Cache.',
+      }),
       keyId: Type.Integer({ description: '0: not keyed.' }),
-      keyRules: Type.Integer({ description: '1: `GET`, a space, and the URL in normal form.' }),
+      keyRules: Type.Integer({
+        description: '1: `GET`, a space, and the URL in normal form. 0: the URL alone, on the wire of Summary Cache.',
+      }),
       bitCount: Type.Integer({ description: 'm, a power of two.' }),
       probeCount: Type.Integer({ description: 'k.' }),
     },
@@ -20,7 +24,10 @@ export const MEASURED_ERROR = Type.Unsafe<number | null>({
   description: 'False hits by collision per test that should have said no; null before the first.',
 })
 
-const NAME = Type.String({ description: '`incarnation.generation.sequence`', examples: ['1764547200000.3.17'] })
+const NAME = Type.String({
+  description: '`incarnation.generation.sequence`; empty on the wire of Summary Cache, which has no names.',
+  examples: ['1764547200000.3.17'],
+})
 
 const DIGEST = {
   name: NAME,
@@ -48,7 +55,10 @@ export const ReplicaSchema = component(
   'Replica',
   Type.Object({
     ...DIGEST,
-    proved: Type.Boolean({ description: 'Its checksum and a recent frame prove it; only then is it consulted.' }),
+    proved: Type.Boolean({
+      description:
+        'Its checksum and a recent frame prove it. Without that only replicas on the wire of Summary Cache are consulted.',
+    }),
     provedAgoMs: milliseconds('Since the last frame that proved it.'),
     ageMs: milliseconds("How far behind its publisher it can be, by the oldest change's own time."),
   }),

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { TProperties } from 'typebox'
 import { FALSE_HIT_CAUSES } from '../../../core/peers/guess-counts.ts'
-import { DIGEST_FRAME_KINDS, OUTCOMES } from '../../../proxy/proxy-event.ts'
+import { DATAGRAM_DROPS, DIGEST_FRAME_KINDS, OUTCOMES } from '../../../proxy/proxy-event.ts'
 import { component, oneOf } from './building-blocks.ts'
 
 const bytes = Type.Integer({ minimum: 0 })
@@ -61,6 +61,10 @@ export const EventSchema = component(
         incarnation: Type.Integer(),
         generation: Type.Integer(),
         reason: Type.String(),
+      }),
+      kind('datagrams-dropped', "Datagrams of the paper's wire that came to nothing, told once a second at most.", {
+        cause: oneOf(DATAGRAM_DROPS, 'Why.'),
+        count: Type.Integer({ minimum: 1 }),
       }),
       kind('dropped', 'This listener was too slow: so many events were left out here.', {
         count: Type.Integer({ minimum: 1 }),

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { FALSE_HIT_CAUSES } from '../../../core/peers/guess-counts.ts'
+import { TRANSPORT_NAMES, transportKinds } from '../../../core/peers/transport-kinds.ts'
 import { component, count, countEach, listOf, nullable, oneOf, ref } from './building-blocks.ts'
 import { ReplicaSchema, MEASURED_ERROR } from './digest-schemas.ts'
 
@@ -16,6 +17,18 @@ export const PeerUrlSchema = Type.String({
   maxLength: 300,
   description: "Where the peer's proxy port is.",
   examples: ['http://10.0.0.2:3128'],
+})
+
+export const TransportSchema = oneOf(
+  TRANSPORT_NAMES,
+  `How its digest reaches us. ${TRANSPORT_NAMES.map((name) => `\`${name}\`: ${transportKinds[name].description}.`).join(' ')}`,
+)
+
+export const UpdatesAddressSchema = Type.String({
+  pattern: '^(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9._-]+):[0-9]{1,5}$',
+  maxLength: 300,
+  description: 'Where its updates come from and ours go to; for transports that take updates.',
+  examples: ['10.0.0.2:3130'],
 })
 
 export const GuessesSchema = component(
@@ -40,6 +53,10 @@ export const PeerSchema = component(
   Type.Object({
     name: Type.String(),
     url: Type.String({ description: "Where the peer's proxy port is." }),
+    transport: TransportSchema,
+    proved: Type.Boolean({
+      description: 'Whether its replicas can be proved: on the wire of Summary Cache they cannot.',
+    }),
     state: oneOf(
       PEER_STATES,
       '`up`: its replica is consulted. `unproved`: connected, nothing proved yet or not for too long. ' +

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { FALSE_HIT_CAUSES } from '../../../core/peers/guess-counts.ts'
-import { DIGEST_FRAME_KINDS, OUTCOMES } from '../../../proxy/proxy-event.ts'
+import { DATAGRAM_DROPS, DIGEST_FRAME_KINDS, OUTCOMES } from '../../../proxy/proxy-event.ts'
 import { component, count, countEach, listOf, nullable, ref, share } from './building-blocks.ts'
 import { PeerSchema } from './peer-schemas.ts'
 
@@ -57,6 +57,7 @@ export const StatisticsSchema = component(
         validated: count('Answered with 304 to our validators.'),
         failed: count('Not answered.'),
       }),
+      datagramsDropped: countEach(DATAGRAM_DROPS, "Datagrams of the paper's wire that came to nothing, by cause."),
       interCache: ref(InterCacheSchema),
       icp: ref(IcpSchema),
     },
