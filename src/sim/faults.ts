@@ -17,7 +17,13 @@ export type Action = { readonly atMs: number } & (
       /** When the client goes away; undefined: it waits. */
       readonly patienceMs: number | undefined
     }
-  | { readonly kind: 'link'; readonly from: number; readonly to: number; readonly forMs: number; readonly fault: LinkFault }
+  | {
+      readonly kind: 'link'
+      readonly from: number
+      readonly to: number
+      readonly forMs: number
+      readonly fault: LinkFault
+    }
   /** No message gets from the one side to the other, nor back. */
   | { readonly kind: 'partition'; readonly side: readonly number[]; readonly forMs: number }
   | {
@@ -38,7 +44,7 @@ export type Action = { readonly atMs: number } & (
   | { readonly kind: 'lie'; readonly proxy: number; readonly lie: Lie; readonly forMs: number }
 )
 
-export const LIES = ['checksum', 'full', 'huge', 'garbage', 'ahead'] as const
+const LIES = ['checksum', 'full', 'huge', 'garbage', 'ahead'] as const
 /**
  * 'checksum': of other bits than were sent. 'full': a digest that claims everything. 'huge': one of 2^31 bits. 'garbage':
  * no frame. 'ahead': a flood of deltas that lead on from nothing.

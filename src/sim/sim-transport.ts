@@ -192,8 +192,7 @@ export class SimTransport implements DigestTransport {
         signal.removeEventListener('abort', cancel)
         if (me.isUp) act()
       }
-      const fail = (code: FetchError['code'], why: string): void =>
-        end(() => reject(new FetchError(code, why, 0)))
+      const fail = (code: FetchError['code'], why: string): void => end(() => reject(new FetchError(code, why, 0)))
       const cancel = (): void => fail('cancelled', 'given up')
       if (signal.aborted) return cancel()
       signal.addEventListener('abort', cancel)

@@ -1,46 +1,17 @@
 import { Fields } from '../core/http/fields.ts'
-import type { RequestHead } from '../core/http/message-head.ts'
-import type { Reply } from '../proxy/reply.ts'
 import type { Action, Plan } from './faults.ts'
 import { liedFrames } from './lies.ts'
 import { SeededRandom } from './seeded-random.ts'
 import { SimNetwork, type LinkFault } from './sim-network.ts'
-import { ORIGIN_EPOCH_MS, SimOrigin, type OriginAnswer } from './sim-origin.ts'
+import { ORIGIN_EPOCH_MS, SimOrigin } from './sim-origin.ts'
 import type { KeptResponse } from './sim-store.ts'
+import type { ClientRequest, SimulationWitness } from './simulation-witness.ts'
 import { Transcript } from './transcript.ts'
 import { VirtualClock } from './virtual-clock.ts'
-import { VirtualProxy, type ProxyWitness, type VirtualProxySeams } from './virtual-proxy.ts'
+import { VirtualProxy, type VirtualProxySeams } from './virtual-proxy.ts'
 import { VirtualTime, WORLD, type Settle } from './virtual-time.ts'
 
 type Do<K extends Action['kind']> = Extract<Action, { kind: K }>
-
-/** A client's request, while it is under way and after. */
-export interface ClientRequest {
-  readonly id: number
-  readonly proxy: VirtualProxy
-  readonly head: RequestHead
-  readonly startMs: number
-  /** When the client goes away; Infinity: it waits. */
-  readonly goneMs: number
-}
-
-/** Who looks at all of it. What it finds wrong it throws in `stepped` or `ended`, or tells to nobody. */
-export interface SimulationWitness extends ProxyWitness {
-  /** Before anything happens. */
-  begins(simulation: Simulation): void
-  started(proxy: VirtualProxy): void
-  stopped(proxy: VirtualProxy): void
-  /** `follower` is to follow the peer of that name from now on, or no longer. */
-  membersChanged(follower: VirtualProxy, peer: string, isMember: boolean): void
-  originAnswered(answer: OriginAnswer): void
-  requested(request: ClientRequest): void
-  replied(request: ClientRequest, reply: Reply<number>): void
-  /** Everything that a timer of `owner` has set going has come to rest. */
-  stepped(owner: number): void
-  /** All faults are over since `sinceMs`. False: it is to go on. */
-  hasConverged(sinceMs: number): boolean
-  ended(): void
-}
 
 export interface SimulationOptions {
   readonly settle: Settle
@@ -290,7 +261,6 @@ export class Simulation {
   #request({ demand, document, language, method, patienceMs, proxy: index }: Do<'request'>): void {
     const proxy = this.#lives[index]
     if (proxy === undefined) return
-    const { witness } = this.#options
     const { url } = this.origin.documents[document]!
     const id = this.#requests++
     const raw = ['Host', 'origin.example', 'Accept-Language', language, REQUEST_FIELD, String(id)]
@@ -306,14 +276,24 @@ export class Simulation {
     }
     if (patienceMs !== undefined) this.time.after(patienceMs, index, () => gone.abort())
     const asks = `${method} ${new URL(url).pathname} ${language} ${demand}`.trimEnd()
-    this.transcript.note(nowMs, `-> ${proxy.name}`, asks, id)
+    void this.#serve(request, gone.signal)
+  }
+
+  async #serve(request: ClientRequest, gone: AbortSignal): Promise<void> {
+    const { witness } = this.#options
+    const { head, id, proxy } = request
+    const { fields, method, url } = head
+    const asks = [method, new URL(url).pathname, fields.get('accept-language'), fields.get('cache-control')]
+      .join(' ')
+      .trimEnd()
+    this.transcript.note(this.time.nowMs, `-> ${proxy.name}`, asks, id)
     witness.requested(request)
-    void proxy.answer(request.head, 'client', gone.signal).then((reply) => {
-      const { outcome, server } = reply
-      const text = (): string => `${asks}: ${reply.head.status}, body ${String(reply.body)}${server ? ` of ${server}` : ''}`
-      this.transcript.note(this.time.nowMs, `<- ${proxy.name}`, outcome, id, text)
-      witness.replied(request, reply)
+    const reply = await proxy.answer(head, 'client', gone)
+    const { outcome, server } = reply
+    this.transcript.note(this.time.nowMs, `<- ${proxy.name}`, outcome, id, () => {
+      return `${asks}: ${reply.head.status}, body ${String(reply.body)}${server ? ` of ${server}` : ''}`
     })
+    witness.replied(request, reply)
   }
 
   /** At the end of all faults at the latest. */
@@ -326,7 +306,7 @@ export class Simulation {
   }
 }
 
-export function nameOf(index: number): string {
+function nameOf(index: number): string {
   return index < 26 ? String.fromCharCode(97 + index) : `p${index}`
 }
 

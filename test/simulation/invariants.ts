@@ -5,7 +5,8 @@ import { DEFAULT_UPDATE_OPTIONS, UPDATE_PROFILES } from '../../src/core/protocol
 import type { ProxyEvent } from '../../src/proxy/proxy-event.ts'
 import type { Reply } from '../../src/proxy/reply.ts'
 import type { OriginAnswer } from '../../src/sim/sim-origin.ts'
-import type { ClientRequest, Simulation, SimulationWitness } from '../../src/sim/simulation.ts'
+import type { ClientRequest, SimulationWitness } from '../../src/sim/simulation-witness.ts'
+import type { Simulation } from '../../src/sim/simulation.ts'
 import type { VirtualProxy } from '../../src/sim/virtual-proxy.ts'
 import { PublishedStates } from './published-states.ts'
 import { ReplicaRules } from './replica-rules.ts'
@@ -115,7 +116,10 @@ export class Invariants implements SimulationWitness {
         if (!isLate) return false
         const [a, b] = [follower, publisher].map(({ index }) => plan.setting.versions[index])
         const rule = a === b ? 2 : 15
-        this.#findings.add(rule, `${limitMs} ms after the last fault ${follower.name} lags behind ${publisher.name}: ${lag}`)
+        this.#findings.add(
+          rule,
+          `${limitMs} ms after the last fault ${follower.name} lags behind ${publisher.name}: ${lag}`,
+        )
         this.#findings.tell()
       }
     }

@@ -78,7 +78,9 @@ async function runMany(): Promise<number> {
 
 async function tellFailure(plan: Plan, rule: number, message: string): Promise<void> {
   const proxies = proxyCount === undefined ? '' : ` --proxies ${proxyCount}`
-  process.stdout.write(`\nseed ${plan.seed} fails: ${message}\nreplay: npm run faults -- --seed ${plan.seed}${proxies}\n`)
+  process.stdout.write(
+    `\nseed ${plan.seed} fails: ${message}\nreplay: npm run faults -- --seed ${plan.seed}${proxies}\n`,
+  )
   process.stdout.write('leaving out what it does not take ...\n')
   const { plan: least, run, runs } = await shrinkPlan(plan, rule)
   const { proxyCount: left } = least.setting

@@ -88,7 +88,11 @@ export class PublishedStates {
     const findings = this.#findings
     const counts = new Map<number, number>()
     for (const { key } of life.claimed.values()) {
-      findings.expect(summary.mayContain(key), 14, () => `the summary of ${proxy.name} lacks ${key.url}, which it holds`)
+      findings.expect(
+        summary.mayContain(key),
+        14,
+        () => `the summary of ${proxy.name} lacks ${key.url}, which it holds`,
+      )
       for (const position of positionsOf(key, bitCount, probeCount)) {
         counts.set(position, (counts.get(position) ?? 0) + 1)
       }
@@ -139,7 +143,11 @@ export class PublishedStates {
     const last = life.last
     if (last !== undefined && formatName(last.name) === formatName(name)) {
       const isSame = equalWords(last.words, words)
-      this.#findings.expect(isSame, 1, () => `${proxy.name} changed the bits of ${formatName(name)} after publishing it`)
+      this.#findings.expect(
+        isSame,
+        1,
+        () => `${proxy.name} changed the bits of ${formatName(name)} after publishing it`,
+      )
       return
     }
     // A life begins with no bits at all, whatever a kept store has brought.

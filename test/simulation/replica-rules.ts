@@ -16,6 +16,7 @@ const LOOK_EVERY = 16
 /** What is known of one replica from what has come, and not from itself. */
 interface Watched {
   readonly state: PeerState
+  readonly sinceMs: number
   /** Of the frames that came as they were sent. */
   highestIncarnation: number
   lastHeardMs: number
@@ -78,7 +79,8 @@ export class ReplicaRules {
   asked(follower: VirtualProxy, peer: string, nowMs: number): void {
     const watched = this.#of(follower, peer)
     if (watched === undefined) return this.#findings.add(9, `${follower.name} asks ${peer}, which it does not follow`)
-    // The second to be asked was consulted before the first one was waited for.
+    // The second to be asked was consulted before the first one was waited for; it may have left and come back since.
+    if (watched.sinceMs > nowMs - PEER_TIMEOUT_MS) return
     this.#checkConsulted(follower, watched, nowMs - PEER_TIMEOUT_MS)
   }
 
@@ -185,6 +187,7 @@ export class ReplicaRules {
     if (known?.state === state) return known
     const watched: Watched = {
       state,
+      sinceMs: follower.clock.monotonicMs(),
       highestIncarnation: 0,
       lastHeardMs: -Infinity,
       leftAtMs: Infinity,

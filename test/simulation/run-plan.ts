@@ -27,7 +27,7 @@ export interface RunOptions {
 const settle = (): Promise<void> => new Promise((resolve) => process.nextTick(resolve))
 
 /** 0: no rule of PROTOCOL.md, but a fault that the program found itself. */
-export const OWN_FAULT = 0
+const OWN_FAULT = 0
 
 /** Runs a plan from its start to its end, or until a rule is broken. */
 export async function runPlan(plan: Plan, options: RunOptions = {}): Promise<PlanRun> {
