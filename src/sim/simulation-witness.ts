@@ -1,8 +1,21 @@
 import type { RequestHead } from '../core/http/message-head.ts'
 import type { Reply } from '../proxy/reply.ts'
-import type { OriginAnswer } from './sim-origin.ts'
-import type { Simulation } from './simulation.ts'
+import type { Plan } from './faults.ts'
+import type { OriginAnswer, SimOrigin } from './sim-origin.ts'
 import type { ProxyWitness, VirtualProxy } from './virtual-proxy.ts'
+import type { VirtualTime } from './virtual-time.ts'
+
+/** By which a client's request is known, wherever it goes. */
+export const REQUEST_FIELD = 'Request-Number'
+
+/** What can be looked at. */
+export interface SimulatedWorld {
+  readonly plan: Plan
+  readonly time: VirtualTime
+  readonly origin: SimOrigin
+  /** Those that run now. */
+  readonly proxies: readonly VirtualProxy[]
+}
 
 /** A client's request, while it is under way and after. */
 export interface ClientRequest {
@@ -17,7 +30,7 @@ export interface ClientRequest {
 /** Who looks at all of it. What it finds wrong it throws in `stepped` or `ended`, or tells to nobody. */
 export interface SimulationWitness extends ProxyWitness {
   /** Before anything happens. */
-  begins(simulation: Simulation): void
+  begins(world: SimulatedWorld): void
   started(proxy: VirtualProxy): void
   stopped(proxy: VirtualProxy): void
   /** `follower` is to follow the peer of that name from now on, or no longer. */

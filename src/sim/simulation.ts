@@ -5,7 +5,7 @@ import { SeededRandom } from './seeded-random.ts'
 import { SimNetwork, type LinkFault } from './sim-network.ts'
 import { ORIGIN_EPOCH_MS, SimOrigin } from './sim-origin.ts'
 import type { KeptResponse } from './sim-store.ts'
-import type { ClientRequest, SimulationWitness } from './simulation-witness.ts'
+import { REQUEST_FIELD, type ClientRequest, type SimulatedWorld, type SimulationWitness } from './simulation-witness.ts'
 import { Transcript } from './transcript.ts'
 import { VirtualClock } from './virtual-clock.ts'
 import { VirtualProxy, type VirtualProxySeams } from './virtual-proxy.ts'
@@ -20,15 +20,13 @@ export interface SimulationOptions {
   readonly seams?: VirtualProxySeams
 }
 
-/** By which a client's request is known, wherever it goes. */
-export const REQUEST_FIELD = 'Request-Number'
 export const PEER_TIMEOUT_MS = 500
 const CONVERGENCE_LIMIT_MS = 120_000
 /** Clocks of machines differ. */
 const WALL_SKEW_MS = 2_000
 
 /** A cluster of proxies, its clients and its origin on virtual time, and everything that a plan does to them. */
-export class Simulation {
+export class Simulation implements SimulatedWorld {
   readonly plan: Plan
   readonly time: VirtualTime
   readonly network: SimNetwork<VirtualProxy>
@@ -275,7 +273,6 @@ export class Simulation {
       goneMs: nowMs + (patienceMs ?? Infinity),
     }
     if (patienceMs !== undefined) this.time.after(patienceMs, index, () => gone.abort())
-    const asks = `${method} ${new URL(url).pathname} ${language} ${demand}`.trimEnd()
     void this.#serve(request, gone.signal)
   }
 

@@ -5,8 +5,7 @@ import { DEFAULT_UPDATE_OPTIONS, UPDATE_PROFILES } from '../../src/core/protocol
 import type { ProxyEvent } from '../../src/proxy/proxy-event.ts'
 import type { Reply } from '../../src/proxy/reply.ts'
 import type { OriginAnswer } from '../../src/sim/sim-origin.ts'
-import type { ClientRequest, SimulationWitness } from '../../src/sim/simulation-witness.ts'
-import type { Simulation } from '../../src/sim/simulation.ts'
+import type { ClientRequest, SimulatedWorld, SimulationWitness } from '../../src/sim/simulation-witness.ts'
 import type { VirtualProxy } from '../../src/sim/virtual-proxy.ts'
 import { PublishedStates } from './published-states.ts'
 import { ReplicaRules } from './replica-rules.ts'
@@ -26,7 +25,7 @@ export class Invariants implements SimulationWitness {
   readonly #requests = new RequestRules(this.#findings)
   readonly #replicas: ReplicaRules
   readonly #heartbeatMs: number
-  #simulation: Simulation | undefined
+  #world: SimulatedWorld | undefined
   #slowCheckAtMs = 0
   #convergenceCheckAtMs = 0
 
@@ -35,9 +34,9 @@ export class Invariants implements SimulationWitness {
     this.#replicas = new ReplicaRules(this.#findings, this.#states, heartbeatMs)
   }
 
-  begins(simulation: Simulation): void {
-    this.#simulation = simulation
-    this.#requests.begins(simulation)
+  begins(world: SimulatedWorld): void {
+    this.#world = world
+    this.#requests.begins(world)
   }
 
   started(proxy: VirtualProxy): void {
@@ -92,7 +91,7 @@ export class Invariants implements SimulationWitness {
   }
 
   stepped(owner: number): void {
-    const proxies = this.#simulation!.proxies
+    const proxies = this.#world!.proxies
     for (const proxy of proxies) if (owner === proxy.index || owner < 0) this.#check(proxy)
     if (this.#nowMs >= this.#slowCheckAtMs) {
       this.#slowCheckAtMs = this.#nowMs + SLOW_CHECK_MS
@@ -107,7 +106,7 @@ export class Invariants implements SimulationWitness {
     this.#convergenceCheckAtMs = this.#nowMs + CONVERGENCE_CHECK_MS
     const limitMs = 3 * this.#heartbeatMs + CONVERGED_AFTER_MS
     const isLate = this.#nowMs - sinceMs > limitMs
-    const { plan, proxies } = this.#simulation!
+    const { plan, proxies } = this.#world!
     for (const follower of proxies) {
       for (const publisher of proxies) {
         if (publisher === follower) continue
@@ -127,7 +126,7 @@ export class Invariants implements SimulationWitness {
   }
 
   ended(): void {
-    const { proxies } = this.#simulation!
+    const { proxies } = this.#world!
     for (const proxy of proxies) {
       this.#check(proxy)
       this.#requests.checkCounts(proxy)
@@ -142,11 +141,11 @@ export class Invariants implements SimulationWitness {
   }
 
   #checkClaims(proxy: VirtualProxy): void {
-    const { profile } = this.#simulation!.plan.setting
+    const { profile } = this.#world!.plan.setting
     this.#states.checkClaims(proxy, UPDATE_PROFILES[profile](DEFAULT_UPDATE_OPTIONS).maxAgeMs, this.#nowMs)
   }
 
   get #nowMs(): number {
-    return this.#simulation!.time.nowMs
+    return this.#world!.time.nowMs
   }
 }

@@ -2,8 +2,8 @@ import type { RequestHead } from '../../src/core/http/message-head.ts'
 import type { ProxyEvent } from '../../src/proxy/proxy-event.ts'
 import type { Reply } from '../../src/proxy/reply.ts'
 import { ORIGIN_TIMEOUT_MS, type OriginAnswer } from '../../src/sim/sim-origin.ts'
-import type { ClientRequest } from '../../src/sim/simulation-witness.ts'
-import { PEER_TIMEOUT_MS, REQUEST_FIELD, type Simulation } from '../../src/sim/simulation.ts'
+import { REQUEST_FIELD, type ClientRequest, type SimulatedWorld } from '../../src/sim/simulation-witness.ts'
+import { PEER_TIMEOUT_MS } from '../../src/sim/simulation.ts'
 import type { VirtualProxy } from '../../src/sim/virtual-proxy.ts'
 import type { Findings } from './rule-broken.ts'
 
@@ -40,14 +40,14 @@ export class RequestRules {
   readonly #pending = new Set<ClientRequest>()
   readonly #tries = new Map<string, number>()
   readonly #counts = new Map<VirtualProxy, Counts>()
-  #simulation: Simulation | undefined
+  #world: SimulatedWorld | undefined
 
   constructor(findings: Findings) {
     this.#findings = findings
   }
 
-  begins(simulation: Simulation): void {
-    this.#simulation = simulation
+  begins(world: SimulatedWorld): void {
+    this.#world = world
   }
 
   originAnswered({ body, document, language }: OriginAnswer): void {
@@ -72,7 +72,7 @@ export class RequestRules {
     const { outcome } = reply
     if (outcome === 'failed') {
       // Another's fetch of the same may have begun before, and failed.
-      const { lastFailureMs } = this.#simulation!.origin
+      const { lastFailureMs } = this.#world!.origin
       const mayFail = this.#nowMs >= request.goneMs || lastFailureMs >= request.startMs - LONGEST_MS
       return this.#findings.expect(mayFail, 11, () => `${who} ${status} though the origin is well`)
     }
@@ -157,7 +157,7 @@ export class RequestRules {
 
   #checkBody(request: ClientRequest, { body }: Reply<number>, who: string): void {
     const { head, startMs } = request
-    const document = this.#simulation!.origin.documents.find(({ url }) => url === head.url)!
+    const document = this.#world!.origin.documents.find(({ url }) => url === head.url)!
     const { lifetimeMs, varies } = document.kind
     const language = varies ? head.fields.get('accept-language')! : ''
     const sentAt = this.#sent.get(`${head.url} ${language}`)?.get(Number(body))
@@ -171,7 +171,7 @@ export class RequestRules {
     const isShareable = lifetimeMs !== undefined && demand !== 'no-cache'
     if (!isShareable) return this.#findings.add(11, `${who} body ${String(body)} of an earlier request`)
     const ageMs = this.#nowMs - lastMs
-    const { proxyCount } = this.#simulation!.plan.setting
+    const { proxyCount } = this.#world!.plan.setting
     const staleMs = Number(MAX_STALE.exec(demand)?.[1] ?? 0) * 1_000
     const demandedMs = Number(MAX_AGE.exec(demand)?.[1] ?? Infinity) * 1_000
     const allowedMs = Math.min(lifetimeMs + staleMs, demandedMs) + proxyCount * SECONDS_LOST
@@ -181,7 +181,7 @@ export class RequestRules {
   }
 
   get #nowMs(): number {
-    return this.#simulation!.time.nowMs
+    return this.#world!.time.nowMs
   }
 
   #countsOf(proxy: VirtualProxy): Counts {
