@@ -101,6 +101,20 @@ describe('a replica', () => {
     expect(replica.lacks).toBe(false)
   })
 
+  test('drops what waits for a change that never was, once the publisher says that it stands where the replica does', () => {
+    const publisher = new TestPublisher(geometry)
+    const replica = following(publisher)
+    const ahead = { ...publisher.state, name: { ...publisher.name, sequence: 9 } }
+    expect(replica.receive(decoded(encodeDelta(8, ahead, new Uint32Array(0))))).toBe('ahead')
+    expect(replica.lacks).toBe(true)
+    expect(replica.waiting.count).toBe(1)
+    expect(replica.receive(decoded(publisher.heartbeat()))).toBe('proved')
+    expect(replica.lacks).toBe(false)
+    expect(replica.waiting.count).toBe(0)
+    replica.receive(decoded(publisher.add('a').delta()))
+    expect(isExact(replica, publisher)).toBe(true)
+  })
+
   // PROTOCOL rule 2
   test('merges repeated and overlapping deltas as one arrival would', () => {
     const publisher = new TestPublisher(geometry)
