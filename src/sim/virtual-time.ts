@@ -73,6 +73,7 @@ export class VirtualTime {
    * @param stepped called with the timer's owner after each has come to rest; false ends the run
    */
   async run(untilMs: number, stepped: (owner: number) => boolean): Promise<void> {
+    await this.#settle()
     for (;;) {
       const timer = this.#heap[0]
       if (timer === undefined || timer.atMs > untilMs) break
