@@ -209,8 +209,8 @@ export class Replica implements MembershipFilter {
     const { state } = snapshot
     if (!this.#wants(state.name))
       return compareNames(state.name, this.#state!.name) === 0 ? this.#proveHeld(state) : 'stale'
-    // Whoever sends a snapshot says where it stands; names heard before that lead further may have been a fault.
-    this.#newest = this.#waiting.newest(state.name)
+    // One that was made earlier leads to what was heard of before it came: the rest is asked for at once.
+    this.#newest = later(this.#newest ?? state.name, state.name)
     if (this.#build === undefined) {
       this.#build = this.#snapshotBuild(snapshot)
       return 'building'

@@ -98,11 +98,6 @@ export class WaitingChanges {
     }
     return end
   }
-
-  /** The latest of `name` and all states that they lead to. */
-  newest(name: DigestName): DigestName {
-    return this.#changes.reduce((newest, { state }) => later(newest, state.name), name)
-  }
 }
 
 export function later(a: DigestName, b: DigestName): DigestName {
