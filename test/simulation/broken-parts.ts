@@ -81,6 +81,12 @@ export const losesBits = follower((peer, _frame, receive) => {
   return received
 })
 
+/** A gap is seen and forgotten. */
+export const asksForNothing = follower((peer, _frame, receive) => {
+  Object.defineProperty(peer.digest.replica, 'lacks', { get: () => false, configurable: true })
+  return receive()
+})
+
 /** Each delta goes out with one bit less than the one before. */
 export const clearsWithinGenerations = publisher(({ publisher: publishing }) => {
   const publish = publishing.publish.bind(publishing)

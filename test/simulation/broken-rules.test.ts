@@ -19,6 +19,7 @@ describe('a part that breaks a rule is found by a few seeds', () => {
     [1, 'a follower raises a delta before it is proved', () => broken.raisesUnproved, 5],
     [1, 'a follower raises a delta over a gap', () => broken.raisesOverGaps, 20],
     [2, 'a follower loses a bit', () => broken.losesBits, 5],
+    [2, 'a follower does not ask for what it lacks', () => broken.asksForNothing, 5],
     [3, 'a publisher clears bits within a generation', () => broken.clearsWithinGenerations, 5],
     [4, 'the next state is built where readers look', () => broken.buildsInPlace, 5],
     [5, 'a filter that is too full stays as it is', () => broken.neverGrows, 60],

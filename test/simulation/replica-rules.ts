@@ -1,5 +1,6 @@
 import { compareNames, formatName, type DigestName } from '../../src/core/digest/digest-name.ts'
 import { decodeDigestMessage } from '../../src/core/digest/digest-codec.ts'
+import type { DigestMessage } from '../../src/core/digest/digest-message.ts'
 import { BitArray } from '../../src/core/filter/bit-array.ts'
 import type { StateHead } from '../../src/core/digest/state-head.ts'
 import { isConsulted, type PeerState } from '../../src/core/peers/peer-table.ts'
@@ -10,6 +11,7 @@ import { equalWords, type PublishedState, type PublishedStates } from './publish
 import type { Findings } from './rule-broken.ts'
 
 const MAX_WAITING = 64
+const MAX_FILL = 0.9
 /** Positions between two looks at a replica that is being built. */
 const LOOK_EVERY = 16
 
@@ -20,6 +22,8 @@ interface Watched {
   /** Of the frames that came as they were sent. */
   highestIncarnation: number
   lastHeardMs: number
+  /** The latest state of that life that was heard of, unless the publisher has said since that it is where we are. */
+  latestHeard: DigestName | undefined
   /** Infinity: it is not known to have left. */
   leftAtMs: number
   /** The peer is set aside, visibly. */
@@ -56,13 +60,19 @@ export class ReplicaRules {
     const watched = this.#of(follower, from)
     if (watched === undefined) return
     watched.lastHeardMs = nowMs
-    const kind = kindOf(frame, follower.maxBitCount)
-    if (kind === undefined) watched.hasBadFrame = true
-    if (!isWhole || kind === undefined) return
-    const view = new DataView(frame.buffer, frame.byteOffset)
-    const incarnation = view.getUint32(6) * 2 ** 32 + view.getUint32(10)
-    watched.highestIncarnation = Math.max(watched.highestIncarnation, incarnation)
-    watched.leftAtMs = kind === 'goodbye' ? nowMs : Infinity
+    const message = messageOf(frame, follower.maxBitCount)
+    if (message === undefined) watched.hasBadFrame = true
+    if (!isWhole || message === undefined || message.kind === 'want') return
+    const isGoodbye = message.kind === 'goodbye'
+    // A digest that claims everything is refused, whatever it is called.
+    if (!isGoodbye && message.state.setBitCount > MAX_FILL * message.state.geometry.bitCount) return
+    const name = isGoodbye ? message.name : message.state.name
+    const { latestHeard } = watched
+    const held = watched.state.digest.replica.name
+    const isHeld = message.kind === 'heartbeat' && held !== undefined && compareNames(name, held) === 0
+    if (latestHeard === undefined || isHeld || compareNames(name, latestHeard) > 0) watched.latestHeard = name
+    watched.highestIncarnation = Math.max(watched.highestIncarnation, name.incarnation)
+    watched.leftAtMs = isGoodbye ? nowMs : Infinity
   }
 
   refused(follower: VirtualProxy, peer: string): void {
@@ -128,7 +138,14 @@ export class ReplicaRules {
     }
     const isYoung = watched.isRefused || state.name.incarnation >= watched.highestIncarnation
     this.#findings.expect(isYoung, 9, () => `${who} is ${name}, of a life that is over`)
-    const { published } = watched
+    const { latestHeard, published } = watched
+    const isBehind = latestHeard !== undefined && compareNames(state.name, latestHeard) < 0
+    const isAfterMore = !isBehind || watched.isRefused || digest.replica.lacks || digest.replica.hasWork
+    this.#findings.expect(
+      isAfterMore,
+      2,
+      () => `${who} is ${name} and asks for nothing, ${formatName(latestHeard!)} being there`,
+    )
     if (published === undefined) return this.#findings.add(1, `${who} is ${name}, which was never published`)
     const isSameGeometry =
       state.geometry.bitCount === published.bitCount && state.geometry.probeCount === published.probeCount
@@ -190,6 +207,7 @@ export class ReplicaRules {
       sinceMs: follower.clock.monotonicMs(),
       highestIncarnation: 0,
       lastHeardMs: -Infinity,
+      latestHeard: undefined,
       leftAtMs: Infinity,
       isRefused: false,
       hasBadFrame: false,
@@ -225,9 +243,9 @@ export class ReplicaRules {
 }
 
 /** What a follower would take the frame for; undefined: it breaks its format. */
-function kindOf(frame: Uint8Array, maxBitCount: number): string | undefined {
+function messageOf(frame: Uint8Array, maxBitCount: number): DigestMessage | undefined {
   try {
-    return decodeDigestMessage(frame, { maxBitCount }).kind
+    return decodeDigestMessage(frame, { maxBitCount })
   } catch (error) {
     if (!(error instanceof MalformedMessageError)) throw error
     return undefined
