@@ -33,7 +33,9 @@ import { DigestExchange } from './proxy/digest-exchange.ts'
 import { EventFanOut } from './proxy/event-fan-out.ts'
 import { Operator } from './proxy/operator.ts'
 import type { PeerFollowing } from './proxy/ports.ts'
+import { PeerAccounts } from './proxy/peer-accounts.ts'
 import { PeerLookup } from './proxy/peer-lookup.ts'
+import { PeerProbes } from './proxy/peer-probes.ts'
 import { PROTOCOL_VERSIONS, type ProtocolVersion } from './proxy/ports.ts'
 import { ProxyMetrics } from './proxy/proxy-metrics.ts'
 import { StartError } from './start-error.ts'
@@ -77,9 +79,11 @@ export async function startProxy(
   const clock = new SystemClock()
   const events = new EventFanOut()
   const metrics = new ProxyMetrics()
+  const accounts = new PeerAccounts()
   const eventLog = new EventLog(logger)
   const accessLog = config.accessLog && new AccessLog({ ...config.accessLog, logger })
   events.subscribe((event) => metrics.emit(event))
+  events.subscribe((event) => accounts.emit(event))
   events.subscribe((event) => eventLog.emit(event))
   if (accessLog) events.subscribe((event) => accessLog.emit(event))
 
@@ -140,12 +144,32 @@ export async function startProxy(
   })
   const origin = new UndiciOrigin({ timeoutMs: config.originTimeoutMs })
   const peerFetch = new UndiciPeerFetch({ timeoutMs: config.peerTimeoutMs })
+  const { lookup: policy } = config
+  const lookup = new PeerLookup({
+    protocol,
+    fetcher: peerFetch,
+    clock,
+    events,
+    policy,
+    switchesOff: policy.switchesOff,
+  })
+  const probes = new PeerProbes({
+    protocol,
+    lookup,
+    fetcher: peerFetch,
+    clock,
+    random,
+    events,
+    share: policy.probeShare,
+  })
   const proxy = new CacheProxy({
     name: config.name,
     keyOf: cacheKey,
     store,
     origin,
-    peers: new PeerLookup(protocol, peerFetch, clock, events),
+    peers: lookup,
+    probes,
+    sharing: config.sharing,
     protocol,
     clock,
     events,
@@ -181,6 +205,8 @@ export async function startProxy(
     version: packageVersion(),
     proxyAddress: `${config.listen.host}:${proxyAddress.port}`,
     profile: digest.profile,
+    lookup: policy,
+    accounts,
     keyOf: cacheKey,
     eviction: config.store.eviction,
     protocol,
@@ -220,6 +246,7 @@ export async function startProxy(
     reopenLogs: () => accessLog?.reopen(),
     stop: async (graceMs) => {
       operator.leaving()
+      probes.stop()
       exchange.stop()
       await updates?.stop()
       await transport.close()

@@ -77,6 +77,8 @@ peers:
   - { name: edge-b, url: "http://10.0.0.2:3128/" }
   - { name: edge-c, url: "http://10.0.0.3:3128", transport: dir-update, updates: "[FC00::3]:3130" }
 dirUpdate: { listen: { host: "::", port: 4130 }, newDocuments: 0.5%, maxAge: 10s, refresh: 2m }
+lookup: { ask: all, tries: 4, addedDelay: 250ms, probes: 0%, switchOff: false }
+sharing: single-copy
 peerTimeout: 300ms
 originTimeout: 1m
 admin: { host: 0.0.0.0, port: 9000, token: ${TOKEN} }
@@ -119,6 +121,8 @@ stateDir: /var/lib/summary-cache
       maxAgeMs: 10_000,
       refreshMs: 120_000,
     },
+    lookup: { ask: 'all', tries: 4, addedDelayMs: 250, probeShare: 0, switchesOff: false },
+    sharing: 'single-copy',
     peerTimeoutMs: 300,
     originTimeoutMs: 60_000,
     admin: { host: '0.0.0.0', port: 9000, token: TOKEN },

@@ -40,8 +40,20 @@ export interface RequestEnded {
 export interface PeerAsked {
   readonly kind: 'peer-asked'
   readonly peer: string
-  readonly outcome: 'hit' | 'false-hit' | 'failed'
+  /** 'cancelled': another that was asked at the same time had it first. */
+  readonly outcome: 'hit' | 'false-hit' | 'failed' | 'cancelled'
   readonly cause: FalseHitCause | undefined
+  readonly requestBytes: number
+  readonly replyBytes: number
+  readonly elapsedMs: number
+}
+
+/** A peer was asked for a head while no request waited: it does not claim the key, or is switched off. */
+export interface PeerProbed {
+  readonly kind: 'peer-probed'
+  readonly peer: string
+  readonly why: 'unclaimed' | 'switched-off'
+  readonly outcome: 'hit' | 'false-hit' | 'failed'
   readonly requestBytes: number
   readonly replyBytes: number
   readonly elapsedMs: number
@@ -91,7 +103,16 @@ export interface DigestFramesReceived {
 export interface PeerChanged {
   readonly kind: 'peer-changed'
   readonly peer: string
-  readonly state: 'added' | 'removed' | 'connected' | 'disconnected' | 'suspended' | 'recovered' | 'refused'
+  readonly state:
+    | 'added'
+    | 'removed'
+    | 'connected'
+    | 'disconnected'
+    | 'suspended'
+    | 'recovered'
+    | 'refused'
+    | 'switched-off'
+    | 'switched-on'
   readonly reason: string
 }
 
@@ -119,6 +140,7 @@ export interface DatagramsDropped {
 export type ProxyEvent =
   | RequestEnded
   | PeerAsked
+  | PeerProbed
   | LocalMiss
   | OriginAsked
   | DigestFramesSent

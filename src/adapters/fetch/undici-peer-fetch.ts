@@ -23,12 +23,18 @@ export class UndiciPeerFetch implements PeerFetch<LiveBody> {
     this.#agent = new Agent({ connections: CONNECTIONS_PER_PEER, bodyTimeout: BODY_TIMEOUT_MS })
   }
 
-  async fetch(peer: Peer, request: RequestHead, signal: AbortSignal): Promise<FetchedResponse<LiveBody>> {
+  async fetch(
+    peer: Peer,
+    request: RequestHead,
+    signal: AbortSignal,
+    timeoutMs: number,
+  ): Promise<FetchedResponse<LiveBody>> {
+    const limitMs = Math.ceil(Math.min(timeoutMs, this.#timeoutMs))
     // A controller of its own: once the head is there, neither the timer nor the asker's leaving may cut the body off.
     const controller = new AbortController()
     const timer = setTimeout(() => {
-      controller.abort(new DOMException(`no answer within ${this.#timeoutMs} ms`, 'TimeoutError'))
-    }, this.#timeoutMs)
+      controller.abort(new DOMException(`no answer within ${limitMs} ms`, 'TimeoutError'))
+    }, limitMs)
     const cancelled = (): void => controller.abort(signal.reason)
     signal.addEventListener('abort', cancelled, { once: true })
     try {

@@ -10,6 +10,8 @@ const LEVELS: Readonly<Record<PeerChanged['state'], 'info' | 'warn'>> = {
   disconnected: 'warn',
   suspended: 'warn',
   refused: 'warn',
+  'switched-off': 'warn',
+  'switched-on': 'info',
 }
 
 /** Tells the log what an operator wants to find there. Requests are the access log's. */
@@ -37,6 +39,7 @@ export class EventLog implements EventSink {
       case 'digest-sent':
       case 'digest-received':
         return this.#logger.trace(event, 'digest frame')
+      case 'peer-probed':
       case 'local-miss':
       case 'request-ended':
         return
