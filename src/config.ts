@@ -21,8 +21,8 @@ import type { LookupConfig } from './config/lookup.ts'
 import { readMounts } from './config/mounts.ts'
 import { readPeers } from './config/peers.ts'
 import * as read from './config/scalar-readers.ts'
-import { SHARING_MODES } from './proxy/sharing-mode.ts'
-import type { SharingMode } from './proxy/sharing-mode.ts'
+import { SHARING_MODES } from './core/peers/sharing-mode.ts'
+import type { SharingMode } from './core/peers/sharing-mode.ts'
 import { readSmallFile } from './config/small-file.ts'
 
 /** All that a proxy is told at its start. Paths are absolute. Frozen, to the bottom. */

@@ -31,7 +31,7 @@ import { asksPeers, forwarded, hostOf, isSafe, loops, onlyIfCached, withoutPeerH
 import type { LookupPlan } from '../core/peers/lookup-plan.ts'
 import type { PeerLookup } from './peer-lookup.ts'
 import type { PeerProbes } from './peer-probes.ts'
-import type { SharingMode } from './sharing-mode.ts'
+import type { SharingMode } from '../core/peers/sharing-mode.ts'
 import { Replies } from './replies.ts'
 import { FetchError, type CacheStore, type Clock, type EventSink, type FetchedResponse } from './ports.ts'
 import type { Filling, FillOutcome, Origin } from './ports.ts'
