@@ -11,6 +11,8 @@ import { parseAddressRange } from './config/address-range.ts'
 import type { AddressRange } from './config/address-range.ts'
 import { readAdmin } from './config/admin.ts'
 import type { AdminConfig } from './config/admin.ts'
+import { readCluster } from './config/cluster.ts'
+import type { ClusterConfig } from './config/cluster.ts'
 import { ConfigError } from './config/config-error.ts'
 import { ConfigDocument } from './config/config-value.ts'
 import type { ConfigFields, Environment } from './config/config-value.ts'
@@ -19,6 +21,8 @@ import type { DirUpdateConfig } from './config/dir-update.ts'
 import { readLookup } from './config/lookup.ts'
 import type { LookupConfig } from './config/lookup.ts'
 import { readMounts } from './config/mounts.ts'
+import { readPeering } from './config/peering.ts'
+import type { PeeringConfig } from './config/peering.ts'
 import { readPeers } from './config/peers.ts'
 import * as read from './config/scalar-readers.ts'
 import { SHARING_MODES } from './core/peers/sharing-mode.ts'
@@ -57,6 +61,9 @@ export interface Config {
   readonly dirUpdate: DirUpdateConfig | undefined
   readonly lookup: LookupConfig
   readonly sharing: SharingMode
+  readonly cluster: ClusterConfig
+  /** Undefined: peers use the proxy port. */
+  readonly peering: PeeringConfig | undefined
   readonly peerTimeoutMs: number
   readonly originTimeoutMs: number
   readonly admin: AdminConfig
@@ -171,6 +178,8 @@ function readConfig(document: ConfigDocument, resolvePath: (path: string) => str
       'dirUpdate',
       'lookup',
       'sharing',
+      'cluster',
+      'peering',
       'peerTimeout',
       'originTimeout',
       'admin',
@@ -178,8 +187,10 @@ function readConfig(document: ConfigDocument, resolvePath: (path: string) => str
       'log',
       'stateDir',
     ])
+  const peering = readPeering(root, resolvePath)
   const name = root.get('name', read.proxyName, '') || defaultName(document)
-  const peers = readPeers(root, name)
+  // A broken peering has been reported where it is.
+  const peers = readPeers(root, name, root.at('peering') !== undefined)
   return {
     name,
     listen: readListen(root),
@@ -192,6 +203,8 @@ function readConfig(document: ConfigDocument, resolvePath: (path: string) => str
     dirUpdate: readDirUpdate(root, peers, DEFAULTS.dirUpdate),
     lookup: readLookup(root, DEFAULTS.lookup),
     sharing: root.get('sharing', read.oneOf(SHARING_MODES), DEFAULTS.sharing),
+    cluster: readCluster(root, resolvePath),
+    peering,
     // Above 800 ms the first failure of a peer would cost a request more than a second (PROTOCOL rule 9).
     peerTimeoutMs: root.get('peerTimeout', read.durationBetween(10, 800), DEFAULTS.peerTimeoutMs),
     originTimeoutMs: root.get('originTimeout', read.durationBetween(100, 10 * MINUTE), DEFAULTS.originTimeoutMs),

@@ -137,6 +137,25 @@ export interface DatagramsDropped {
   readonly count: number
 }
 
+/** Why a peer did not get, or no longer gets, what it asked of our digest. */
+export const TURNED_AWAY_CAUSES = [
+  'certificate', // none, or not of the cluster's CA
+  'signature', // none, or one that does not hold
+  'malformed', // no message of the protocol
+  'share', // more than its share of answers
+  'full', // no place for another follower
+  'slow', // it did not read what was sent
+] as const
+export type TurnedAwayCause = (typeof TURNED_AWAY_CAUSES)[number]
+
+export interface PeerTurnedAway {
+  readonly kind: 'peer-turned-away'
+  /** The name that it gives itself, or its address. */
+  readonly peer: string
+  readonly cause: TurnedAwayCause
+  readonly reason: string
+}
+
 export type ProxyEvent =
   | RequestEnded
   | PeerAsked
@@ -146,5 +165,6 @@ export type ProxyEvent =
   | DigestFramesSent
   | DigestFramesReceived
   | PeerChanged
+  | PeerTurnedAway
   | DigestTurned
   | DatagramsDropped

@@ -49,6 +49,7 @@ export class ProxyMetrics implements EventSink {
         return
       case 'digest-received': // counted where it was sent
       case 'peer-changed':
+      case 'peer-turned-away':
       case 'digest-turned':
         return
     }

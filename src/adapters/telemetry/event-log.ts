@@ -26,6 +26,8 @@ export class EventLog implements EventSink {
     switch (event.kind) {
       case 'peer-changed':
         return this.#logger[LEVELS[event.state]](event, `peer ${event.state}`)
+      case 'peer-turned-away':
+        return this.#logger.warn(event, 'peer turned away')
       case 'digest-turned':
         return this.#logger.info(event, 'new digest generation')
       case 'peer-asked':

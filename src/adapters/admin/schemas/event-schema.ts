@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { TProperties } from 'typebox'
 import { FALSE_HIT_CAUSES } from '../../../core/peers/guess-counts.ts'
-import { DATAGRAM_DROPS, DIGEST_FRAME_KINDS, OUTCOMES } from '../../../proxy/proxy-event.ts'
+import { DATAGRAM_DROPS, DIGEST_FRAME_KINDS, OUTCOMES, TURNED_AWAY_CAUSES } from '../../../proxy/proxy-event.ts'
 import { component, oneOf } from './building-blocks.ts'
 
 const bytes = Type.Integer({ minimum: 0 })
@@ -80,6 +80,11 @@ export const EventSchema = component(
           ],
           'What happened to it.',
         ),
+        reason: Type.String(),
+      }),
+      kind('peer-turned-away', 'A peer did not get, or no longer gets, what it asked of our digest.', {
+        peer: Type.String({ description: 'The name that it gives itself, or its address.' }),
+        cause: oneOf(TURNED_AWAY_CAUSES, 'Why, in a word.'),
         reason: Type.String(),
       }),
       kind('digest-turned', 'Our digest has begun a new generation.', {

@@ -15,9 +15,9 @@ export const PeerNameSchema = Type.String({
 })
 
 export const PeerUrlSchema = Type.String({
-  pattern: '^http://[^/?#@\\s\\\\]+/?$',
+  pattern: '^https?://[^/?#@\\s\\\\]+/?$',
   maxLength: 300,
-  description: "Where the peer's proxy port is.",
+  description: "Where the peer's proxy port is, or over TLS its port for peers.",
   examples: ['http://10.0.0.2:3128'],
 })
 
