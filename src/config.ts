@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path'
 import { DEFAULT_EVICTION_KIND, evictionKinds } from './core/directory/eviction-kinds.ts'
 import type { EvictionKind } from './core/directory/eviction-kinds.ts'
 import type { Mount } from './core/http/mount-table.ts'
+import { DEFAULT_LOOKUP_POLICY } from './core/peers/lookup-plan.ts'
 import type { Peer } from './core/peers/peer.ts'
 import { DEFAULT_UPDATE_OPTIONS, UPDATE_PROFILES } from './core/protocol/update-policy.ts'
 import type { UpdateProfile } from './core/protocol/update-policy.ts'
@@ -10,14 +11,22 @@ import { parseAddressRange } from './config/address-range.ts'
 import type { AddressRange } from './config/address-range.ts'
 import { readAdmin } from './config/admin.ts'
 import type { AdminConfig } from './config/admin.ts'
+import { readCluster } from './config/cluster.ts'
+import type { ClusterConfig } from './config/cluster.ts'
 import { ConfigError } from './config/config-error.ts'
 import { ConfigDocument } from './config/config-value.ts'
 import type { ConfigFields, Environment } from './config/config-value.ts'
 import { readDirUpdate } from './config/dir-update.ts'
 import type { DirUpdateConfig } from './config/dir-update.ts'
+import { readLookup } from './config/lookup.ts'
+import type { LookupConfig } from './config/lookup.ts'
 import { readMounts } from './config/mounts.ts'
+import { readPeering } from './config/peering.ts'
+import type { PeeringConfig } from './config/peering.ts'
 import { readPeers } from './config/peers.ts'
 import * as read from './config/scalar-readers.ts'
+import { SHARING_MODES } from './core/peers/sharing-mode.ts'
+import type { SharingMode } from './core/peers/sharing-mode.ts'
 import { readSmallFile } from './config/small-file.ts'
 
 /** All that a proxy is told at its start. Paths are absolute. Frozen, to the bottom. */
@@ -50,6 +59,11 @@ export interface Config {
   readonly peers: readonly Peer[]
   /** Undefined: switched off. */
   readonly dirUpdate: DirUpdateConfig | undefined
+  readonly lookup: LookupConfig
+  readonly sharing: SharingMode
+  readonly cluster: ClusterConfig
+  /** Undefined: peers use the proxy port. */
+  readonly peering: PeeringConfig | undefined
   readonly peerTimeoutMs: number
   readonly originTimeoutMs: number
   readonly admin: AdminConfig
@@ -84,7 +98,7 @@ const DEFAULTS = {
   digest: {
     // A second behind at most, and 32 changes to a message: PROTOCOL rule 6.
     profile: 'balanced',
-    // What the default memory holds at some 2.7 kB each. The digest has 16 bits for each and does not grow by itself.
+    // What the default memory holds at some 2.7 kB each. The digest has 16 bits for each, and grows when it must.
     expectedEntries: 100_000,
     // PROTOCOL rule 3: each pending clear is a false hit waiting; 24 h also frees counters that stuck.
     pendingClearsShare: 0.03,
@@ -102,6 +116,14 @@ const DEFAULTS = {
     // What a lost datagram can cost; Squid asks for a peer's digest no more often either.
     refreshMs: 5 * MINUTE,
   },
+  lookup: {
+    ...DEFAULT_LOOKUP_POLICY,
+    // One miss in a thousand: within a day a rate of one in a thousand shows, and it costs no one a thousandth.
+    probeShare: 0.001,
+    switchesOff: true,
+  },
+  // A copy where it is asked for is what a slow link between sites is for.
+  sharing: 'copy',
   // Longer than any sibling on the same continent takes, and short enough to go to the origin within a second.
   peerTimeoutMs: 500,
   // As long as people wait for a page; a busy registry can take most of it.
@@ -154,6 +176,10 @@ function readConfig(document: ConfigDocument, resolvePath: (path: string) => str
       'digest',
       'peers',
       'dirUpdate',
+      'lookup',
+      'sharing',
+      'cluster',
+      'peering',
       'peerTimeout',
       'originTimeout',
       'admin',
@@ -161,8 +187,10 @@ function readConfig(document: ConfigDocument, resolvePath: (path: string) => str
       'log',
       'stateDir',
     ])
+  const peering = readPeering(root, resolvePath)
   const name = root.get('name', read.proxyName, '') || defaultName(document)
-  const peers = readPeers(root, name)
+  // A broken peering has been reported where it is.
+  const peers = readPeers(root, name, root.at('peering') !== undefined)
   return {
     name,
     listen: readListen(root),
@@ -173,6 +201,10 @@ function readConfig(document: ConfigDocument, resolvePath: (path: string) => str
     digest: readDigest(root),
     peers,
     dirUpdate: readDirUpdate(root, peers, DEFAULTS.dirUpdate),
+    lookup: readLookup(root, DEFAULTS.lookup),
+    sharing: root.get('sharing', read.oneOf(SHARING_MODES), DEFAULTS.sharing),
+    cluster: readCluster(root, resolvePath),
+    peering,
     // Above 800 ms the first failure of a peer would cost a request more than a second (PROTOCOL rule 9).
     peerTimeoutMs: root.get('peerTimeout', read.durationBetween(10, 800), DEFAULTS.peerTimeoutMs),
     originTimeoutMs: root.get('originTimeout', read.durationBetween(100, 10 * MINUTE), DEFAULTS.originTimeoutMs),

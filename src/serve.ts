@@ -7,20 +7,24 @@ import { UndiciPeerFetch } from './adapters/fetch/undici-peer-fetch.ts'
 import { ClientAccess } from './adapters/http/client-access.ts'
 import { PEER_PREFIX, ProxyServer } from './adapters/http/proxy-server.ts'
 import { MemoryStore } from './adapters/store/memory-store.ts'
+import { digestSecretOf } from './adapters/system/digest-secret.ts'
 import { nextIncarnation, StateDirError } from './adapters/system/incarnation-file.ts'
+import { PeerCertificateError, readPeerTls } from './adapters/system/peer-certificates.ts'
 import { SystemClock } from './adapters/system/system-clock.ts'
 import { SystemRandom } from './adapters/system/system-random.ts'
 import { UpdatesListenError } from './adapters/transport/dir-update-udp.ts'
 import { AccessLog } from './adapters/telemetry/access-log.ts'
 import { EventLog } from './adapters/telemetry/event-log.ts'
 import { DigestHttp } from './adapters/transport/digest-http.ts'
+import { refuseUnproved } from './adapters/transport/unproved-peers.ts'
 import type { Config } from './config.ts'
 import { maxFrameBytes } from './core/digest/digest-codec.ts'
 import { claimFanOut } from './core/directory/claim-fan-out.ts'
 import { CacheDirectory } from './core/directory/cache-directory.ts'
 import { evictionKinds } from './core/directory/eviction-kinds.ts'
 import { geometryFor } from './core/filter/filter-geometry.ts'
-import { cacheKey } from './core/http/cache-key.ts'
+import { SIPHASH } from './core/filter/hash-schemes.ts'
+import { cacheKey, secretKeys } from './core/http/cache-key.ts'
 import { transportOf } from './core/peers/peer.ts'
 import type { TransportName } from './core/peers/transport-kinds.ts'
 import { MountTable } from './core/http/mount-table.ts'
@@ -33,7 +37,9 @@ import { DigestExchange } from './proxy/digest-exchange.ts'
 import { EventFanOut } from './proxy/event-fan-out.ts'
 import { Operator } from './proxy/operator.ts'
 import type { PeerFollowing } from './proxy/ports.ts'
+import { PeerAccounts } from './proxy/peer-accounts.ts'
 import { PeerLookup } from './proxy/peer-lookup.ts'
+import { PeerProbes } from './proxy/peer-probes.ts'
 import { PROTOCOL_VERSIONS, type ProtocolVersion } from './proxy/ports.ts'
 import { ProxyMetrics } from './proxy/proxy-metrics.ts'
 import { StartError } from './start-error.ts'
@@ -45,6 +51,8 @@ export interface RunningProxy {
   readonly adminAddress: AddressInfo
   /** Of the paper's wire; undefined: it is switched off. */
   readonly updatesAddress: AddressInfo | undefined
+  /** Where peers connect over TLS, when they do. */
+  readonly peeringAddress: AddressInfo | undefined
   /** Requests whose replies are not finished. */
   requestsUnderWay(): number
   /** Opens the access log anew, after it was moved away. */
@@ -74,17 +82,26 @@ export async function startProxy(
   logger: Logger,
   versions: readonly ProtocolVersion[] = PROTOCOL_VERSIONS,
 ): Promise<RunningProxy> {
+  const { cluster, peering } = config
+  const tls = peering && readPeerTls(peering.tls)
   const clock = new SystemClock()
   const events = new EventFanOut()
   const metrics = new ProxyMetrics()
+  const accounts = new PeerAccounts()
   const eventLog = new EventLog(logger)
   const accessLog = config.accessLog && new AccessLog({ ...config.accessLog, logger })
   events.subscribe((event) => metrics.emit(event))
+  events.subscribe((event) => accounts.emit(event))
   events.subscribe((event) => eventLog.emit(event))
   if (accessLog) events.subscribe((event) => accessLog.emit(event))
 
   const { digest } = config
-  const geometry = geometryFor(digest.expectedEntries)
+  const secret = cluster.key === undefined ? undefined : digestSecretOf(cluster.key)
+  const keyOf = secret === undefined ? cacheKey : secretKeys(secret.secret, secret.keyId)
+  const geometry = {
+    ...geometryFor(digest.expectedEntries),
+    ...(secret && { hashScheme: SIPHASH, keyId: secret.keyId }),
+  }
   const maxBitCount = Math.min(geometry.bitCount * MAX_BIT_COUNT_FACTOR, LARGEST_BIT_COUNT)
   const random = new SystemRandom()
   const incarnation = nextIncarnation(config.stateDir, clock.wallMs())
@@ -128,6 +145,10 @@ export async function startProxy(
     maxFrameBytes: maxFrameBytes({ maxBitCount }),
     prefix: PEER_PREFIX,
     versions,
+    clock,
+    events,
+    key: cluster.key,
+    tls,
   })
   const exchange = new DigestExchange({
     protocol,
@@ -139,40 +160,71 @@ export async function startProxy(
     expire: (nowMs) => directory.expire(nowMs),
   })
   const origin = new UndiciOrigin({ timeoutMs: config.originTimeoutMs })
-  const peerFetch = new UndiciPeerFetch({ timeoutMs: config.peerTimeoutMs })
+  const peerFetch = new UndiciPeerFetch({ timeoutMs: config.peerTimeoutMs, tls })
+  const { lookup: policy } = config
+  const lookup = new PeerLookup({
+    protocol,
+    fetcher: peerFetch,
+    clock,
+    events,
+    policy,
+    switchesOff: policy.switchesOff,
+  })
+  const probes = new PeerProbes({
+    protocol,
+    lookup,
+    fetcher: peerFetch,
+    clock,
+    random,
+    events,
+    share: policy.probeShare,
+  })
   const proxy = new CacheProxy({
     name: config.name,
-    keyOf: cacheKey,
+    keyOf,
     store,
     origin,
-    peers: new PeerLookup(protocol, peerFetch, clock, events),
+    peers: lookup,
+    probes,
+    sharing: config.sharing,
     protocol,
     clock,
     events,
   })
   let describe = (): string => ''
-  const routes = transport.routes.handler({ digests: exchange, describe: () => describe() })
-  const server = new ProxyServer({
+  const frames = transport.routes(exchange, () => describe())
+  const peerRoutes = updates ? updates.digests.before(frames, () => updates.exchange.snapshot()) : frames
+  const serverOptions = {
     name: config.name,
     proxy,
     mounts: new MountTable(config.mounts),
     access: new ClientAccess(config.access.clients),
     forward: config.forward,
-    peerRoutes: updates ? updates.digests.before(routes, () => updates.exchange.snapshot()) : routes,
     clock,
     events,
     idleMs: config.originTimeoutMs + IDLE_BEYOND_ORIGIN_MS,
-    reportFault: (error) => logger.error({ err: error }, 'a fault of the proxy; one request has failed by it'),
-  })
+    reportFault: (error: unknown) => logger.error({ err: error }, 'a fault of the proxy; one request has failed by it'),
+  }
+  // Without a key nothing on the proxy port could tell a peer from any other client.
+  const isProvedByTlsOnly = tls !== undefined && cluster.key === undefined
+  const server = new ProxyServer({ ...serverOptions, peerRoutes: isProvedByTlsOnly ? refuseUnproved : peerRoutes })
+  const peerServer = tls && new ProxyServer({ ...serverOptions, peerRoutes, peersOnly: tls })
+  const servers = peerServer === undefined ? [server] : [server, peerServer]
+  const closeServers = async (graceMs: number): Promise<void> => {
+    await Promise.all(servers.map((each) => each.close(graceMs)))
+  }
 
   const following: Readonly<Record<TransportName, PeerFollowing | undefined>> = {
     http: exchange,
     'dir-update': updates?.exchange,
   }
   let proxyAddress: AddressInfo
+  let peeringAddress: AddressInfo | undefined
   try {
     proxyAddress = await server.listen(config.listen.host, config.listen.port)
+    peeringAddress = peering && (await peerServer?.listen(peering.listen.host, peering.listen.port))
   } catch (error) {
+    await closeServers(0)
     await updates?.stop()
     throw error
   }
@@ -181,7 +233,9 @@ export async function startProxy(
     version: packageVersion(),
     proxyAddress: `${config.listen.host}:${proxyAddress.port}`,
     profile: digest.profile,
-    keyOf: cacheKey,
+    lookup: policy,
+    accounts,
+    keyOf,
     eviction: config.store.eviction,
     protocol,
     exchange,
@@ -192,7 +246,7 @@ export async function startProxy(
     metrics,
     events,
     clock,
-    followerCount: () => transport.routes.followerCount,
+    followerCount: () => transport.followerCount,
     describePeer: async (peer, signal) =>
       readClusterMember(await transport.describe(peer, MAX_DESCRIPTION_BYTES, signal), operator.describe()),
   })
@@ -201,7 +255,7 @@ export async function startProxy(
   try {
     await admin.listen({ host: config.admin.host, port: config.admin.port })
   } catch (error) {
-    await server.close(0)
+    await closeServers(0)
     await updates?.stop()
     throw error
   }
@@ -216,14 +270,16 @@ export async function startProxy(
     proxyAddress,
     adminAddress,
     updatesAddress: updates?.socket.address,
-    requestsUnderWay: () => server.requestsUnderWay,
+    peeringAddress,
+    requestsUnderWay: () => servers.reduce((sum, each) => sum + each.requestsUnderWay, 0),
     reopenLogs: () => accessLog?.reopen(),
     stop: async (graceMs) => {
       operator.leaving()
+      probes.stop()
       exchange.stop()
       await updates?.stop()
       await transport.close()
-      await server.close(graceMs)
+      await closeServers(graceMs)
       await admin.close()
       await Promise.all([origin.close(), peerFetch.close()])
       await accessLog?.close()
@@ -252,6 +308,7 @@ export async function serve(config: Config): Promise<number> {
       listen: formatAddress(proxyAddress),
       admin: formatAddress(adminAddress),
       ...(running.updatesAddress && { updates: formatAddress(running.updatesAddress) }),
+      ...(running.peeringAddress && { peering: formatAddress(running.peeringAddress) }),
       peers: config.peers.map(({ name }) => name),
     },
     'serving',
@@ -275,7 +332,9 @@ export async function serve(config: Config): Promise<number> {
 
 function startError(error: unknown, config: Config): Error {
   const { code, message, port, syscall } = error as NodeJS.ErrnoException & { port?: number }
-  if (error instanceof StateDirError) return new StartError(error.message, { cause: error })
+  if (error instanceof StateDirError || error instanceof PeerCertificateError) {
+    return new StartError(error.message, { cause: error })
+  }
   if (error instanceof UpdatesListenError && config.dirUpdate) {
     const { host, port: updatesPort } = config.dirUpdate.listen
     const inUse = `stop what listens there (ss -lunp 'sport = :${updatesPort}' shows it) or set dirUpdate.listen.port`
@@ -293,11 +352,14 @@ function startError(error: unknown, config: Config): Error {
     )
   }
   if (syscall !== 'listen' && syscall !== 'bind' && syscall !== 'getaddrinfo') return error as Error
-  const key = port === config.admin.port ? 'admin' : 'listen'
-  const { host } = config[key]
+  const places = { listen: config.listen, admin: config.admin, 'peering.listen': config.peering?.listen }
+  const key = port === config.admin.port ? 'admin' : port === config.peering?.listen.port ? 'peering.listen' : 'listen'
+  const host = places[key]?.host
   const inUse = `stop what listens there (ss -ltnp 'sport = :${port}' shows it) or set ${key}.port`
   const remedy = listenRemedy(code, inUse, key)
-  return new StartError(`${key}: cannot listen on ${host}:${config[key].port}: ${message}; ${remedy}`, { cause: error })
+  return new StartError(`${key}: cannot listen on ${host}:${places[key]?.port}: ${message}; ${remedy}`, {
+    cause: error,
+  })
 }
 
 function listenRemedy(systemCode: string | undefined, inUse: string, key: string): string {

@@ -6,6 +6,7 @@ import { loadConfig, parseConfig } from '../src/config.ts'
 import { ConfigError } from '../src/config/config-error.ts'
 
 const TOKEN = 'correct-horse-battery-staple'
+const KEY = 'all-proxies-know-this'
 
 function parsed(text: string, env: Record<string, string | undefined> = {}) {
   return parseConfig(text, '/etc/summary-cache/config.yaml', env)
@@ -76,7 +77,12 @@ peers:
   - { name: edge-a, url: "http://10.0.0.1:3128" }
   - { name: edge-b, url: "http://10.0.0.2:3128/" }
   - { name: edge-c, url: "http://10.0.0.3:3128", transport: dir-update, updates: "[FC00::3]:3130" }
+  - { name: edge-d, url: "https://edge-c.example:3129" }
+cluster: { key: ${KEY} }
+peering: { listen: { host: "::", port: 0 }, tls: { certificate: tls/a.pem, key: tls/a-key.pem, ca: /etc/ssl/cluster.pem } }
 dirUpdate: { listen: { host: "::", port: 4130 }, newDocuments: 0.5%, maxAge: 10s, refresh: 2m }
+lookup: { ask: all, tries: 4, addedDelay: 250ms, probes: 0%, switchOff: false }
+sharing: single-copy
 peerTimeout: 300ms
 originTimeout: 1m
 admin: { host: 0.0.0.0, port: 9000, token: ${TOKEN} }
@@ -112,13 +118,25 @@ stateDir: /var/lib/summary-cache
     peers: [
       { name: 'edge-b', url: 'http://10.0.0.2:3128' },
       { name: 'edge-c', url: 'http://10.0.0.3:3128', transport: 'dir-update', updates: '[fc00::3]:3130' },
+      { name: 'edge-d', url: 'https://edge-c.example:3129' },
     ],
+    cluster: { key: KEY },
+    peering: {
+      listen: { host: '::', port: 0 },
+      tls: {
+        certificate: '/etc/summary-cache/tls/a.pem',
+        key: '/etc/summary-cache/tls/a-key.pem',
+        ca: '/etc/ssl/cluster.pem',
+      },
+    },
     dirUpdate: {
       listen: { host: '::', port: 4130 },
       newDocumentShare: 0.005,
       maxAgeMs: 10_000,
       refreshMs: 120_000,
     },
+    lookup: { ask: 'all', tries: 4, addedDelayMs: 250, probeShare: 0, switchesOff: false },
+    sharing: 'single-copy',
     peerTimeoutMs: 300,
     originTimeoutMs: 60_000,
     admin: { host: '0.0.0.0', port: 9000, token: TOKEN },
@@ -301,7 +319,15 @@ log: { level: infos }
     ['digest: { pendingClears: 60% }', 'digest.pendingClears: "60%" is too large'],
     ['digest: { heartbeat: 5 s }', 'digest.heartbeat: "5 s" is no time with a unit'],
     ['peerTimeout: 801ms', 'peerTimeout: "801ms" is too large; write a time from 10ms to 800ms'],
-    ['peers: [{ name: a, url: "https://a:1" }]', 'peers[0].url: "https://a:1" is no address of a proxy port'],
+    ['peers: [{ name: a, url: "ftp://a:1" }]', 'peers[0].url: "ftp://a:1" is no address of a proxy port'],
+    [
+      'peers: [{ name: a, url: "https://a:1" }]',
+      'peers[0].url: "https://a:1" cannot be reached without a certificate of ours; set peering.tls, or write',
+    ],
+    ['peering: { listen: { port: 1 } }', 'peering.listen: peering has no tls; write tls with certificate, key and ca'],
+    ['peering: { tls: { certificate: a, ca: b } }', 'peering.tls: has no key; write the path of the PEM file'],
+    ['peering: { tls: { certificate: a, key: b, ca: "" } }', 'peering.tls.ca: "" is no path'],
+    ['cluster: { keys: x }', 'cluster.keys: unknown key; did you mean key?'],
     [
       'peers: [{ name: a, url: "http://a:1" }, { name: a, url: "http://b:1" }]',
       'peers[1]: another peer is called a; give each its own name',
@@ -372,6 +398,22 @@ describe('administration', () => {
   })
 })
 
+describe('the key of the cluster', () => {
+  test('a bad one is refused without being shown', () => {
+    for (const key of ['fifteen-letters', 'x'.repeat(513), '"sixteen\\tletters and more"', '""']) {
+      const [line] = complaints(`cluster: { key: ${key} }`)
+      expect(line).toMatch(/^c\.yaml:1:17: cluster\.key: is no key of 16 to 512 bytes on one line; make one with/)
+      expect(line).not.toContain('fifteen')
+      expect(line).not.toContain('sixteen')
+    }
+  })
+
+  test('comes from the environment, and bytes are what counts', () => {
+    expect(parsed('cluster: { key: "${K}" }', { K: 'ключ-ключ' }).cluster.key).toBe('ключ-ключ')
+    expect(parsed('').cluster.key).toBe(undefined)
+  })
+})
+
 describe('files', () => {
   let folder = ''
   const at = (name: string, text: string) => {
@@ -399,6 +441,15 @@ describe('files', () => {
     at('..data', `${TOKEN}\n`)
     symlinkSync('..data', join(folder, 'token'))
     expect(loadConfig(at('a.yaml', 'admin: { host: 0.0.0.0, tokenFile: token }'), {}).admin.token).toBe(TOKEN)
+  })
+
+  test('the key of the cluster is read from a file of its own, and given once', () => {
+    at('cluster-key', `${KEY}\n`)
+    expect(loadConfig(at('k.yaml', 'cluster: { keyFile: cluster-key }'), {}).cluster.key).toBe(KEY)
+    expect(failure(at('l.yaml', `cluster: { key: ${KEY}, keyFile: cluster-key }`))).toContain(
+      'cluster.keyFile: key is given',
+    )
+    expect(failure(at('m.yaml', 'cluster: { keyFile: absent }'))).toMatch(/m\.yaml:1:21: cluster\.keyFile: ENOENT/)
   })
 
   test('a token file that cannot serve is reported at its key', () => {

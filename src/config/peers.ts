@@ -5,15 +5,18 @@ import { quoted } from './config-value.ts'
 import type { ConfigFields, ConfigValue } from './config-value.ts'
 import { hostAndPort, oneOf, proxyName } from './scalar-readers.ts'
 
-/** The peers but ourselves: an entry with our own name is left out, so that one file can serve the whole cluster. */
-export function readPeers(root: ConfigFields, ownName: string): readonly Peer[] {
+/**
+ * The peers but ourselves: an entry with our own name is left out, so that one file can serve the whole cluster.
+ * @param hasCertificate of our own, without which no peer can be spoken to over TLS
+ */
+export function readPeers(root: ConfigFields, ownName: string, hasCertificate: boolean): readonly Peer[] {
   const names = new Set<string>()
   const urls = new Set<string>()
   // One more than the bound, since our own entry may be among them.
   const items = root.at('peers')?.items(MAX_PEERS + 1, 'peers') ?? []
   const others: Peer[] = []
   for (const item of items) {
-    const peer = readPeer(item)
+    const peer = readPeer(item, hasCertificate)
     if (peer === undefined) continue
     if (names.has(peer.name)) item.fail(`another peer is called ${peer.name}`, 'give each its own name')
     if (urls.has(peer.url)) item.fail(`another peer is at ${peer.url}`, 'keep one of them')
@@ -30,10 +33,14 @@ export function readPeers(root: ConfigFields, ownName: string): readonly Peer[] 
   return others
 }
 
-function readPeer(item: ConfigValue): Peer | undefined {
+function readPeer(item: ConfigValue, hasCertificate: boolean): Peer | undefined {
   const fields = item.fields(['name', 'url', 'transport', 'updates'])
   const name = fields.required('name', proxyName, 'write the name that the peer gives itself')
-  const url = fields.required('url', readPeerUrl, 'write where its proxy port is, as http://10.0.0.2:3128')
+  const url = fields.required(
+    'url',
+    (value) => readPeerUrl(value, hasCertificate),
+    'write where its proxy port is, as http://10.0.0.2:3128',
+  )
   const transport = fields.optional('transport', oneOf(TRANSPORT_NAMES))
   const takesUpdates = transportKinds[transport ?? DEFAULT_TRANSPORT].takesUpdates
   const updates = takesUpdates
@@ -43,15 +50,19 @@ function readPeer(item: ConfigValue): Peer | undefined {
   return { name, url, ...(transport && { transport }), ...(updates && { updates }) }
 }
 
-function readPeerUrl(value: ConfigValue): string | undefined {
+function readPeerUrl(value: ConfigValue, hasCertificate: boolean): string | undefined {
   const text = value.text('a URL')
   if (text === undefined) return undefined
   const url = URL.parse(text)
-  const isPlain = url !== null && url.protocol === 'http:' && /^http:\/\/[^/?#@]+\/?$/i.test(text)
-  return isPlain
-    ? url.origin
-    : value.fail(
-        `${quoted(text)} is no address of a proxy port`,
-        'write it as http://10.0.0.2:3128, with nothing after',
-      )
+  if (url === null || !/^https?:\/\/[^/?#@]+\/?$/i.test(text)) {
+    return value.fail(
+      `${quoted(text)} is no address of a proxy port`,
+      'write it as http://10.0.0.2:3128, with nothing after',
+    )
+  }
+  if (url.protocol === 'http:' || hasCertificate) return url.origin
+  return value.fail(
+    `${quoted(text)} cannot be reached without a certificate of ours`,
+    'set peering.tls, or write the address of its proxy port as http://10.0.0.2:3128',
+  )
 }

@@ -5,10 +5,11 @@ import { bytes, clockTime, duration } from './format.js'
 const KEPT = 200
 
 const KINDS = {
-  notable: new Set(['request-ended', 'peer-asked', 'peer-changed', 'digest-turned', 'dropped']),
+  notable: new Set(['request-ended', 'peer-asked', 'peer-changed', 'peer-turned-away', 'digest-turned', 'dropped']),
   peers: new Set([
     'peer-asked',
     'peer-changed',
+    'peer-turned-away',
     'digest-turned',
     'digest-sent',
     'digest-received',
@@ -113,6 +114,8 @@ function describe(event) {
       return { label: event.frame, text: 'received', note: bytes(event.bytes) }
     case 'peer-changed':
       return { label: event.state, text: `peer ${event.peer}`, note: event.reason }
+    case 'peer-turned-away':
+      return { label: 'turned away', text: `peer ${event.peer}`, note: event.reason }
     case 'digest-turned':
       return { label: 'turnover', text: `generation ${event.generation} of our digest`, note: event.reason }
     case 'dropped':

@@ -33,6 +33,9 @@ export class ReplicasView {
       { label: 'True hits', numeric: true, show: (cell, { peer }) => setText(cell, count(peer.guesses.trueHits)) },
       { label: 'False hits', numeric: true, show: (cell, { peer }) => showFalseHits(cell, peer.guesses.falseHits) },
       { label: 'Failures', numeric: true, show: (cell, { peer }) => setText(cell, count(peer.guesses.failures)) },
+      { label: 'False misses', numeric: true, show: (cell, { peer }) => showProbes(cell, peer.guesses) },
+      { label: 'Time saved', numeric: true, show: (cell, { peer }) => setText(cell, saved(peer.savedMs)) },
+      { label: 'Messages against ICP', numeric: true, show: (cell, { peer }) => showAccount(cell, peer.account) },
     ])
   }
 
@@ -74,6 +77,22 @@ function showFalseHits(cell, falseHits) {
   const total = CAUSES.reduce((sum, cause) => sum + falseHits[cause], 0)
   const causes = CAUSES.filter((cause) => falseHits[cause] > 0).map((cause) => `${cause} ${count(falseHits[cause])}`)
   showTwoLines(cell, count(total), causes.join(', '))
+}
+
+function showProbes(cell, { falseMisses, probes }) {
+  showTwoLines(cell, count(falseMisses), probes === 0 ? '' : `of ${count(probes)} probes`)
+}
+
+function saved(ms) {
+  return ms < 0 ? `−${duration(-ms)}` : duration(ms)
+}
+
+function showAccount(cell, { bytes: spent, icp, messagesFull }) {
+  showTwoLines(
+    cell,
+    `${count(messagesFull)} against ${count(icp.messagesFull)}`,
+    `${bytes(spent)} against ${bytes(icp.bytes)}`,
+  )
 }
 
 /** Ours beside what ICP would have sent, counted three ways and in bytes. */

@@ -24,12 +24,14 @@ import {
   withoutConditions,
 } from '../core/http/validation.ts'
 import { selectingValues } from '../core/http/vary.ts'
-import { LookupPlan } from '../core/peers/lookup-plan.ts'
 import { icpMessageBytes } from '../core/protocol/icp-message.ts'
 import type { SummaryCacheProtocol } from '../core/protocol/summary-cache-protocol.ts'
 import { failedReply, loopReply, unheldReply } from './own-replies.ts'
 import { asksPeers, forwarded, hostOf, isSafe, loops, onlyIfCached, withoutPeerHop } from './forwarding.ts'
+import type { LookupPlan } from '../core/peers/lookup-plan.ts'
 import type { PeerLookup } from './peer-lookup.ts'
+import type { PeerProbes } from './peer-probes.ts'
+import type { SharingMode } from '../core/peers/sharing-mode.ts'
 import { Replies } from './replies.ts'
 import { FetchError, type CacheStore, type Clock, type EventSink, type FetchedResponse } from './ports.ts'
 import type { Filling, FillOutcome, Origin } from './ports.ts'
@@ -52,6 +54,9 @@ export interface CacheProxyParts<B> {
   readonly store: CacheStore<B>
   readonly origin: Origin<B>
   readonly peers: PeerLookup<B>
+  readonly probes: PeerProbes<B>
+  /** Whether what a peer had is kept here too, or at that peer alone. */
+  readonly sharing: SharingMode
   readonly protocol: SummaryCacheProtocol
   readonly clock: Clock
   readonly events: EventSink
@@ -178,7 +183,8 @@ export class CacheProxy<B> {
       }
       filling = this.#admit(request.head, key, found)
       // What came for a client's own condition or reload says nothing of what others would get.
-      if (flight !== undefined || filling !== undefined) {
+      const isShared = found.peer !== undefined && this.#parts.sharing === 'single-copy'
+      if (!isShared && (flight !== undefined || filling !== undefined)) {
         this.#flights.remember(key.url, filling === undefined, this.#parts.clock.monotonicMs())
       }
       if (filling === undefined) return this.#passed(request.head, found, 'miss')
@@ -203,9 +209,9 @@ export class CacheProxy<B> {
     stale: DirectoryEntry | undefined,
     signal: AbortSignal,
   ): Promise<Found<B>> {
-    const { clock, peers, protocol, events } = this.#parts
+    const { clock, peers, probes, protocol, events } = this.#parts
     const head = forwarded(request.head, this.#parts.name, request.client)
-    let plan = new LookupPlan([])
+    let plan: LookupPlan | undefined
     if (stale === undefined && asksPeers(facts)) {
       protocol.localMiss()
       const peerCount = protocol.peers.size
@@ -215,27 +221,28 @@ export class CacheProxy<B> {
         icpQueryBytes: peerCount * icpMessageBytes('query', key.url),
         icpReplyBytes: peerCount * icpMessageBytes('miss', key.url),
       })
-      plan = new LookupPlan(peers.candidates(key))
+      plan = peers.plan(key)
+      probes.missed(key, onlyIfCached(head))
     }
-    let step = plan.step
-    while (step.kind === 'fetch-peer') {
+    let step = plan?.step
+    while (step?.kind === 'fetch-peer' || step?.kind === 'fetch-peers') {
       const requestedMs = clock.monotonicMs()
-      const answer = await peers.ask(step.peer, onlyIfCached(head), signal)
+      const answer = await peers.perform(step, onlyIfCached(head), signal)
       if (answer.outcome === 'hit') {
-        const peer = protocol.peers.at(step.peer)?.peer.name ?? ''
-        return { response: answer.response, peer, server: peer, requestedMs }
+        return { response: answer.response, peer: answer.peer, server: answer.peer, requestedMs }
       }
-      step = plan.after(answer.outcome)
+      step = plan?.after(answer.outcome, clock.monotonicMs())
     }
     const wanted = stale === undefined ? head : validationRequest(head, stale.stored)
     return this.#askOrigin(wanted, undefined, signal)
   }
 
   async #askOrigin(head: RequestHead, body: B | undefined, signal: AbortSignal): Promise<Found<B>> {
-    const { clock, events, name, origin } = this.#parts
+    const { clock, events, name, origin, peers } = this.#parts
     const requestedMs = clock.monotonicMs()
     try {
       const response = await origin.fetch({ ...head, fields: cdnLoopAppended(head.fields, name) }, body, signal)
+      peers.originAnswered(clock.monotonicMs() - requestedMs)
       events.emit({ kind: 'origin-asked', outcome: response.head.status === 304 ? 'validated' : 'fetched' })
       return { response, peer: undefined, server: hostOf(head.url), requestedMs }
     } catch (error) {
@@ -246,9 +253,11 @@ export class CacheProxy<B> {
 
   /** Room in the store for what was found; undefined when it is not to be stored or does not fit. */
   #admit(request: RequestHead, key: CacheKey, found: Found<B>): Filling<B> | undefined {
-    const { clock, store } = this.#parts
+    const { clock, sharing, store } = this.#parts
     const { response, peer, requestedMs } = found
     if (this.#purges.since(key.url, requestedMs)) return undefined
+    // The one copy stays at its holder, whose eviction policy has just seen the hit.
+    if (peer !== undefined && sharing === 'single-copy') return undefined
     if (response.body === undefined || judgeStorability(request, response.head, clock.wallMs()) !== 'store')
       return undefined
     const fields = peer === undefined ? response.head.fields : withoutPeerHop(response.head.fields)

@@ -1,3 +1,4 @@
+import { PeerAccounts } from './peer-accounts.ts'
 import type { ClusterMember } from './views.ts'
 
 /** What a peer says of itself may be this long: about a kilobyte for each of as many peers as there can be. */
@@ -41,8 +42,16 @@ function hasShape(value: unknown, model: unknown, depth: number): boolean {
   )
 }
 
-const PEER_MODEL = { name: '', url: '', transport: '', proved: true, state: '', reason: '' }
-const GUESSES_MODEL = { tests: 0, claims: 0, trueHits: 0, failures: 0 }
+const PEER_MODEL = { name: '', url: '', transport: '', proved: true, state: '', reason: '', savedMs: 0 }
+const GUESSES_MODEL = {
+  tests: 0,
+  claims: 0,
+  trueHits: 0,
+  failures: 0,
+  remoteStaleHits: 0,
+  probes: 0,
+  falseMisses: 0,
+}
 const FALSE_HITS_MODEL = { collision: 0, 'pending-clear': 0, freshness: 0, variant: 0, unknown: 0 }
 const GEOMETRY_MODEL = { hashScheme: 0, keyId: 0, keyRules: 0, bitCount: 0, probeCount: 0 }
 const REPLICA_MODEL = {
@@ -59,7 +68,9 @@ const REPLICA_MODEL = {
 }
 
 function isPeer(value: unknown): boolean {
-  if (!hasShape(value, { ...PEER_MODEL, guesses: { ...GUESSES_MODEL, falseHits: FALSE_HITS_MODEL } }, 0)) return false
+  const account = new PeerAccounts().of('')
+  if (!hasShape(value, { ...PEER_MODEL, account, guesses: { ...GUESSES_MODEL, falseHits: FALSE_HITS_MODEL } }, 0))
+    return false
   const { digest, guesses } = value as ClusterMember['peers'][number]
   const { measuredError } = guesses
   return (

@@ -1,8 +1,7 @@
 import type { FalseHitCause } from '../core/peers/guess-counts.ts'
-import type { DigestFrameKind, DigestFramesSent, LocalMiss, PeerAsked } from './proxy-event.ts'
+import type { DigestFrameKind, DigestFramesSent, LocalMiss, PeerAsked, PeerProbed } from './proxy-event.ts'
 import type { IcpCounts, InterCacheCounts } from './views.ts'
 
-/** Frames that bring a peer's replica up to date: what the paper calls updates. */
 const UPDATES: Readonly<Record<DigestFrameKind, boolean>> = {
   want: false,
   snapshot: true,
@@ -34,6 +33,8 @@ export class MessagesAccount {
   #headBytes = 0
   #falseHitCount = 0
   #failures = 0
+  #probes = 0
+  #probeAnswers = 0
   #icpQueries = 0
   #icpBytes = 0
 
@@ -43,18 +44,24 @@ export class MessagesAccount {
     this.#frameBytesSent[frames.frame] += bytes
     this.#frames += frames.count
     this.#frameBytes += bytes
-    if (UPDATES[frames.frame]) this.#updates += frames.count
+    if (isUpdate(frames.frame)) this.#updates += frames.count
   }
 
   asked(asked: PeerAsked): void {
     this.#questions++
     this.#headBytes += asked.requestBytes + asked.replyBytes
     // A failure with a head was answered all the same: a 503, or a head whose body broke off.
-    if (asked.outcome !== 'failed' || asked.replyBytes > 0) this.#answers++
+    if (asked.replyBytes > 0 || asked.outcome === 'hit' || asked.outcome === 'false-hit') this.#answers++
     if (asked.outcome === 'failed') this.#failures++
     if (asked.outcome !== 'false-hit') return
     this.#falseHitCount++
     this.#falseHits[asked.cause ?? 'unknown']++
+  }
+
+  probed(probed: PeerProbed): void {
+    this.#probes++
+    if (probed.replyBytes > 0) this.#probeAnswers++
+    this.#headBytes += probed.requestBytes + probed.replyBytes
   }
 
   missed(miss: LocalMiss): void {
@@ -73,8 +80,8 @@ export class MessagesAccount {
   interCache(): InterCacheCounts {
     return {
       messagesPaper: this.#updates + this.#questions,
-      messagesFull: this.#frames + this.#questions + this.#answers,
-      finding: this.#frames + this.#falseHitCount,
+      messagesFull: this.#frames + this.#questions + this.#answers + this.#probes + this.#probeAnswers,
+      finding: this.#frames + this.#falseHitCount + this.#probes,
       bytes: this.#frameBytes + this.#headBytes,
       framesSent: { ...this.#framesSent },
       frameBytesSent: { ...this.#frameBytesSent },
@@ -84,6 +91,11 @@ export class MessagesAccount {
   icp(): IcpCounts {
     return { messagesPaper: this.#icpQueries, messagesFull: 2 * this.#icpQueries, bytes: this.#icpBytes }
   }
+}
+
+/** Does it bring a peer's replica up to date? That is what the paper calls an update. */
+export function isUpdate(frame: DigestFrameKind): boolean {
+  return UPDATES[frame]
 }
 
 function noFrames(): Record<DigestFrameKind, number> {

@@ -8,8 +8,9 @@ import { normalUrl, type CacheKey, type KeyOf } from '../core/http/cache-key.ts'
 import { Fields } from '../core/http/fields.ts'
 import { currentAgeMs, freshUntilMs, requestFacts } from '../core/http/freshness.ts'
 import { judgeReuse } from '../core/http/reuse.ts'
+import { costOfHitMs } from '../core/peers/candidate-selection.ts'
 import { measuredError } from '../core/peers/guess-counts.ts'
-import { MAX_PEER_TRIES } from '../core/peers/lookup-plan.ts'
+import type { LookupPolicy } from '../core/peers/lookup-plan.ts'
 import { transportOf, type Peer } from '../core/peers/peer.ts'
 import { isConsulted, isDigestUsable, MAX_PEERS, type PeerState } from '../core/peers/peer-table.ts'
 import { transportKinds, type TransportName } from '../core/peers/transport-kinds.ts'
@@ -20,6 +21,7 @@ import type { EventFanOut } from './event-fan-out.ts'
 import type { Clock, PeerFollowing } from './ports.ts'
 import type { PeerChange, ProxyControl } from './proxy-control.ts'
 import type { ProxyEvent } from './proxy-event.ts'
+import type { PeerAccounts } from './peer-accounts.ts'
 import type { ProxyMetrics } from './proxy-metrics.ts'
 import type {
   ClusterMember,
@@ -42,6 +44,8 @@ export interface OperatorParts {
   readonly profile: string
   readonly eviction: string
   readonly keyOf: KeyOf
+  readonly lookup: LookupPolicy
+  readonly accounts: PeerAccounts
   readonly protocol: SummaryCacheProtocol
   readonly exchange: DigestExchange
   /** Who follows the peers of each transport; undefined: it is switched off. */
@@ -161,6 +165,9 @@ export class Operator implements ProxyControl {
       pendingClears: summary.pendingClearCount,
       unpublishedChanges: summary.openChangeCount,
       lastPublishReason: publisher.lastReason,
+      audits: publisher.auditCount,
+      drift: publisher.drift,
+      checksumFaults: publisher.checksumFaults,
       followers: followerCount(),
     }
   }
@@ -195,7 +202,7 @@ export class Operator implements ProxyControl {
   }
 
   explain(url: string): Explanation | undefined {
-    const { clock, directory, protocol } = this.#parts
+    const { clock, directory, lookup, protocol } = this.#parts
     const key = this.#keyOf(url)
     if (key === undefined) return undefined
     const nowMs = clock.monotonicMs()
@@ -208,7 +215,10 @@ export class Operator implements ProxyControl {
         ? ['serve from the store']
         : [
             ...(entry === undefined
-              ? claiming.slice(0, MAX_PEER_TRIES).map((state) => `ask peer ${state.peer.name}`)
+              ? claiming
+                  .filter(({ worth }) => !worth.isOff)
+                  .slice(0, lookup.tries)
+                  .map((state) => `ask peer ${state.peer.name}${lookup.ask === 'all' ? ', with the others' : ''}`)
               : []),
             entry === undefined ? `fetch from the origin` : `validate at the origin (${verdict})`,
           ]
@@ -224,7 +234,7 @@ export class Operator implements ProxyControl {
         name: state.peer.name,
         claims: protocol.peers.isClaimed(state, key),
         consulted: isConsulted(state, nowMs),
-        reason: this.#peerView(state).reason,
+        reason: this.#peerView(state).reason || choiceReason(state, claiming, lookup.tries),
       })),
       plan,
     }
@@ -258,7 +268,12 @@ export class Operator implements ProxyControl {
 
   #note(event: ProxyEvent): void {
     if (event.kind !== 'peer-changed') return
-    if (event.state === 'connected' || event.state === 'added' || event.state === 'recovered') {
+    if (
+      event.state === 'connected' ||
+      event.state === 'added' ||
+      event.state === 'recovered' ||
+      event.state === 'switched-on'
+    ) {
       this.#peerReasons.delete(event.peer)
     } else if (event.state !== 'removed') {
       this.#peerReasons.set(event.peer, event.reason)
@@ -276,7 +291,7 @@ export class Operator implements ProxyControl {
       url: peer.url,
       transport: transportOf(peer),
       proved: transportKinds[transportOf(peer)].proved,
-      state: suspended ? 'suspended' : !state.isConnected ? 'connecting' : usable ? 'up' : 'unproved',
+      state: stateOf(state, usable),
       reason,
       guesses: {
         tests: guesses.tests,
@@ -284,8 +299,13 @@ export class Operator implements ProxyControl {
         trueHits: guesses.trueHits,
         falseHits: { ...guesses.falseHits },
         failures: guesses.failures,
+        remoteStaleHits: guesses.falseHits.freshness,
+        probes: guesses.probes,
+        falseMisses: guesses.falseMisses,
         measuredError: measuredError(guesses),
       },
+      savedMs: Math.round(state.worth.savedMs),
+      account: this.#parts.accounts.of(peer.name),
       digest: this.#replicaView(state),
     }
   }
@@ -340,6 +360,22 @@ export class Operator implements ProxyControl {
       claimed: directory.claims(entry.key),
     }
   }
+}
+
+function stateOf({ health, isConnected, worth }: PeerState, isUsable: boolean): PeerView['state'] {
+  if (!health.mayBeAsked) return 'suspended'
+  if (!isConnected) return 'connecting'
+  if (!isUsable) return 'unproved'
+  return worth.isOff ? 'switched-off' : 'up'
+}
+
+/** Why a peer is asked at its place, or not, for a key that the store cannot answer. */
+function choiceReason(state: PeerState, claiming: readonly PeerState[], tries: number): string {
+  const rank = claiming.indexOf(state)
+  if (rank < 0) return 'its digest does not claim it'
+  const cost = costOfHitMs(state)
+  const order = cost === 0 ? 'not asked yet, and so first' : `a hit there takes ${cost.toFixed(1)} ms on average`
+  return rank < tries ? order : `${order}; beyond the ${tries} that are tried`
 }
 
 function digestView(geometry: FilterGeometry, name: string, entries: number, setBits: number): DigestView {

@@ -78,6 +78,7 @@ export function loopReply(name: string): OwnReply {
 export type Refusal =
   | TargetProblem
   | 'forbidden'
+  | 'peers-only'
   | 'no-mount'
   | 'internal'
   | 'version'
@@ -96,6 +97,7 @@ const REFUSALS: Readonly<Record<Refusal, readonly [status: number, why: string]>
   'unsupported-scheme': [400, 'its scheme is neither http nor https'],
   userinfo: [400, 'its target carries user information'],
   forbidden: [403, 'this client or port may not be served here (configuration: access.clients, forward)'],
+  'peers-only': [403, 'this port is for peers, which ask for what is held here (GET or HEAD with only-if-cached)'],
   'no-mount': [404, 'no mount in the configuration matches its host and path'],
   internal: [500, 'the proxy failed'],
   version: [505, 'its HTTP version is none that HTTP/1 lines can carry'],

@@ -56,6 +56,13 @@ export class PartialSnapshot {
     return true
   }
 
+  /** What has come is not to be believed: the next answer starts anew. */
+  drop(): void {
+    this.#tag = undefined
+    this.#receivedBytes = 0
+    this.#totalBytes = 0
+  }
+
   /** @returns false: that is more than was announced, and nothing of it is taken */
   push(chunk: Uint8Array): boolean {
     const needed = this.#receivedBytes + chunk.length

@@ -113,9 +113,10 @@ export interface Origin<B> {
 export interface PeerFetch<B> {
   /**
    * Asks one peer with the request as given (the caller has added only-if-cached).
-   * @throws {FetchError} also when no head came within the peer's time
+   * @param timeoutMs to the head of its answer, at most
+   * @throws {FetchError} also when no head came within that time, or the peer's own
    */
-  fetch(peer: Peer, request: RequestHead, signal: AbortSignal): Promise<FetchedResponse<B>>
+  fetch(peer: Peer, request: RequestHead, signal: AbortSignal, timeoutMs: number): Promise<FetchedResponse<B>>
 }
 
 /** Carries digest frames. What they say is the protocol's business. */

@@ -40,8 +40,20 @@ export interface RequestEnded {
 export interface PeerAsked {
   readonly kind: 'peer-asked'
   readonly peer: string
-  readonly outcome: 'hit' | 'false-hit' | 'failed'
+  /** 'cancelled': another that was asked at the same time had it first. */
+  readonly outcome: 'hit' | 'false-hit' | 'failed' | 'cancelled'
   readonly cause: FalseHitCause | undefined
+  readonly requestBytes: number
+  readonly replyBytes: number
+  readonly elapsedMs: number
+}
+
+/** A peer was asked for a head while no request waited: it does not claim the key, or is switched off. */
+export interface PeerProbed {
+  readonly kind: 'peer-probed'
+  readonly peer: string
+  readonly why: 'unclaimed' | 'switched-off'
+  readonly outcome: 'hit' | 'false-hit' | 'failed'
   readonly requestBytes: number
   readonly replyBytes: number
   readonly elapsedMs: number
@@ -91,7 +103,16 @@ export interface DigestFramesReceived {
 export interface PeerChanged {
   readonly kind: 'peer-changed'
   readonly peer: string
-  readonly state: 'added' | 'removed' | 'connected' | 'disconnected' | 'suspended' | 'recovered' | 'refused'
+  readonly state:
+    | 'added'
+    | 'removed'
+    | 'connected'
+    | 'disconnected'
+    | 'suspended'
+    | 'recovered'
+    | 'refused'
+    | 'switched-off'
+    | 'switched-on'
   readonly reason: string
 }
 
@@ -116,13 +137,34 @@ export interface DatagramsDropped {
   readonly count: number
 }
 
+/** Why a peer did not get, or no longer gets, what it asked of our digest. */
+export const TURNED_AWAY_CAUSES = [
+  'certificate', // none, or not of the cluster's CA
+  'signature', // none, or one that does not hold
+  'malformed', // no message of the protocol
+  'share', // more than its share of answers
+  'full', // no place for another follower
+  'slow', // it did not read what was sent
+] as const
+export type TurnedAwayCause = (typeof TURNED_AWAY_CAUSES)[number]
+
+export interface PeerTurnedAway {
+  readonly kind: 'peer-turned-away'
+  /** The name that it gives itself, or its address. */
+  readonly peer: string
+  readonly cause: TurnedAwayCause
+  readonly reason: string
+}
+
 export type ProxyEvent =
   | RequestEnded
   | PeerAsked
+  | PeerProbed
   | LocalMiss
   | OriginAsked
   | DigestFramesSent
   | DigestFramesReceived
   | PeerChanged
+  | PeerTurnedAway
   | DigestTurned
   | DatagramsDropped

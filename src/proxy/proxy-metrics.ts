@@ -35,6 +35,8 @@ export class ProxyMetrics implements EventSink {
         return this.#requestEnded(event)
       case 'peer-asked':
         return this.#messages.asked(event)
+      case 'peer-probed':
+        return this.#messages.probed(event)
       case 'local-miss':
         return this.#messages.missed(event)
       case 'origin-asked':
@@ -47,6 +49,7 @@ export class ProxyMetrics implements EventSink {
         return
       case 'digest-received': // counted where it was sent
       case 'peer-changed':
+      case 'peer-turned-away':
       case 'digest-turned':
         return
     }

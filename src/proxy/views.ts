@@ -32,10 +32,13 @@ export interface PeerView {
   readonly transport: TransportName
   /** Whether its replicas can be proved: the paper's wire has nothing to prove them with. */
   readonly proved: boolean
-  /** `up`: its replica is consulted. `unproved`: connected, nothing proved yet or not for too long. `suspended`: failed, tried again later. */
-  readonly state: 'up' | 'unproved' | 'suspended' | 'connecting'
+  /** `up`: its replica is consulted. `unproved`: connected, nothing proved yet or not for too long. `suspended`: failed, tried again later. `switched-off`: asking it costs more than it saves. */
+  readonly state: 'up' | 'unproved' | 'suspended' | 'connecting' | 'switched-off'
   readonly reason: string
   readonly guesses: GuessesView
+  /** What asking it has saved against the origin's time, in all; negative where it has cost more. */
+  readonly savedMs: number
+  readonly account: PeerAccountView
   readonly digest: ReplicaView | null
 }
 
@@ -45,8 +48,29 @@ export interface GuessesView {
   readonly trueHits: number
   readonly falseHits: Readonly<Record<FalseHitCause, number>>
   readonly failures: number
+  /** Held by the peer, but stale: the false hits by freshness, as Summary Cache calls them. */
+  readonly remoteStaleHits: number
+  /** Asked on a sample though its digest did not claim the key, and had it all the same. */
+  readonly probes: number
+  readonly falseMisses: number
   /** False hits by collision per test that should have said no; null before the first. */
   readonly measuredError: number | null
+}
+
+/** What one peer has cost, and what ICP would have cost in its place. */
+export interface PeerAccountView {
+  /** Updates received, and questions. */
+  readonly messagesPaper: number
+  /** Every frame received, questions and answers. */
+  readonly messagesFull: number
+  readonly bytes: number
+  readonly framesReceived: Readonly<Record<DigestFrameKind, number>>
+  readonly frameBytesReceived: Readonly<Record<DigestFrameKind, number>>
+  readonly questions: number
+  readonly answers: number
+  /** Of questions and answers. */
+  readonly headBytes: number
+  readonly icp: IcpCounts
 }
 
 export interface DigestView {
@@ -67,6 +91,11 @@ export interface OwnDigestView extends DigestView {
   readonly pendingClears: number
   readonly unpublishedChanges: number
   readonly lastPublishReason: string
+  /** Comparisons of the summary with the directory, and the bits that did not agree: 0 for ever. */
+  readonly audits: number
+  readonly drift: { readonly missing: number; readonly surplus: number }
+  /** Times that the published bits were not what their checksum said; 0 for ever. */
+  readonly checksumFaults: number
   readonly followers: number
 }
 

@@ -15,6 +15,11 @@ export interface TestOrigin {
 
 const running: (() => Promise<void>)[] = []
 
+/** Has `stop` called by `stopAll`. */
+export function onStopAll(stop: () => Promise<void>): void {
+  running.push(stop)
+}
+
 /** Stops every origin and proxy that a test has started, the last first. */
 export async function stopAll(): Promise<void> {
   for (const stop of running.splice(0).toReversed()) await stop()

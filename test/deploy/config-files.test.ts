@@ -1,4 +1,5 @@
 import { globSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { isMap, isScalar, parseDocument } from 'yaml'
 import { loadConfig, parseConfig } from '../../src/config.ts'
@@ -8,11 +9,11 @@ const EXAMPLE = 'deploy/config.example.yaml'
 const example = readFileSync(EXAMPLE, 'utf8')
 const TOKEN = 'a-token-for-the-tests'
 
-/** The example with what is commented out as `#key` brought in, but for `without`. */
-function completed(without: string): string {
+/** The example with what is commented out as `#key` brought in, but for `without`: one of two ways to give a secret. */
+function completed(...without: readonly string[]): string {
   return example
     .split('\n')
-    .filter((line) => !line.includes(`#${without}:`))
+    .filter((line) => !without.some((key) => line.includes(`#${key}:`)))
     .map((line) => line.replace(/^(\s*)#(?=[a-z]\w*:|  - )/, '$1'))
     .join('\n')
 }
@@ -46,11 +47,16 @@ describe('the example', () => {
   })
 
   test('is sound with everything brought in that is commented out', () => {
-    const config = parseConfig(completed('tokenFile'), EXAMPLE, { SUMMARY_CACHE_TOKEN: TOKEN })
+    const config = parseConfig(completed('tokenFile', 'keyFile'), EXAMPLE, {
+      SUMMARY_CACHE_TOKEN: TOKEN,
+      SUMMARY_CACHE_CLUSTER_KEY: 'a-secret-for-the-tests',
+    })
     expect(config).toMatchObject({
       name: 'edge-a',
       mounts: [{ host: 'registry.local', path: '/npm/', origin: 'https://registry.npmjs.org/' }],
       peers: [{ name: 'edge-b', url: 'http://10.0.0.2:3128' }],
+      cluster: { key: 'a-secret-for-the-tests' },
+      peering: { listen: { host: '0.0.0.0', port: 3129 }, tls: { ca: resolve('deploy/cluster.pem') } },
       admin: { token: TOKEN },
       stateDir: '/var/lib/summary-cache',
     })
@@ -61,7 +67,7 @@ describe('the example', () => {
       const inner = knownKeys(key)
       return inner.length > 0 ? inner.map((name) => `${key}.${name}`) : [key]
     })
-    const shown = new Set([...keysOf(completed('tokenFile')), ...keysOf(completed('token'))])
+    const shown = new Set([...keysOf(completed('tokenFile', 'keyFile')), ...keysOf(completed('token', 'key'))])
     expect(known.length).toBeGreaterThan(25)
     expect([...shown].toSorted()).toEqual(known.toSorted())
   })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readClusterMember } from '../../src/proxy/cluster-member.ts'
+import { PeerAccounts } from '../../src/proxy/peer-accounts.ts'
 import { ProxyMetrics } from '../../src/proxy/proxy-metrics.ts'
 import type { ClusterMember, PeerView } from '../../src/proxy/views.ts'
 
@@ -25,8 +26,13 @@ const peer: PeerView = {
     trueHits: 1,
     falseHits: { collision: 0, 'pending-clear': 0, freshness: 0, variant: 0, unknown: 0 },
     failures: 0,
+    remoteStaleHits: 0,
+    probes: 0,
+    falseMisses: 0,
     measuredError: null,
   },
+  savedMs: 0,
+  account: new PeerAccounts().of('b'),
   digest: null,
 }
 

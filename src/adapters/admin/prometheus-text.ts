@@ -85,6 +85,17 @@ export class PrometheusText {
     this.#gauge('digest_pending_clears', 'Bits published whose keys have gone.', digest.pendingClears)
     this.#gauge('digest_unpublished_changes', 'Bits set since the last publish.', digest.unpublishedChanges)
     this.#gauge('digest_followers', 'Peers that follow it.', digest.followers)
+    this.#counter('digest_audits_total', 'Comparisons of the summary with the directory.', digest.audits)
+    this.#counter(
+      'digest_drift_bits_total',
+      'Bits that did not agree: 0 for ever.',
+      each('kind', { missing: digest.drift.missing, surplus: digest.drift.surplus }),
+    )
+    this.#counter(
+      'digest_checksum_faults_total',
+      'Times that the published bits were not what their checksum said: 0 for ever.',
+      digest.checksumFaults,
+    )
   }
 
   #peers(peers: readonly PeerView[]): void {
@@ -121,6 +132,49 @@ export class PrometheusText {
       'peer_failures_total',
       'Asked without an answer.',
       perPeer((peer) => peer.guesses.failures),
+    )
+    this.#counter(
+      'peer_probes_total',
+      'Asked on a sample though its digest did not claim the key.',
+      perPeer((peer) => peer.guesses.probes),
+    )
+    this.#counter(
+      'peer_false_misses_total',
+      'Times it had it all the same.',
+      perPeer((peer) => peer.guesses.falseMisses),
+    )
+    this.#gauge(
+      'peer_saved_seconds',
+      "What asking it has saved against the origin's time; negative where it has cost more.",
+      perPeer((peer) => peer.savedMs / 1000),
+    )
+    this.#counter(
+      'peer_messages_total',
+      "What it has cost, by the paper's count and in full.",
+      peers.flatMap(({ account, name }) => [
+        [{ peer: name, count: 'paper' }, account.messagesPaper] as const,
+        [{ peer: name, count: 'full' }, account.messagesFull] as const,
+      ]),
+    )
+    this.#counter(
+      'peer_bytes_total',
+      'Bytes of these: frames, and heads of questions and answers.',
+      perPeer((peer) => peer.account.bytes),
+    )
+    this.#counter(
+      'peer_frames_received_total',
+      'Digest frames from it.',
+      peers.flatMap(({ account, name }) =>
+        Object.entries(account.framesReceived).map(([frame, frames]) => [{ peer: name, frame }, frames] as const),
+      ),
+    )
+    this.#counter(
+      'peer_icp_messages_total',
+      'What ICP would have sent to and from it for the same local misses.',
+      peers.flatMap(({ account, name }) => [
+        [{ peer: name, count: 'paper' }, account.icp.messagesPaper] as const,
+        [{ peer: name, count: 'full' }, account.icp.messagesFull] as const,
+      ]),
     )
     const measured = peers.flatMap(({ name, guesses }) =>
       guesses.measuredError === null ? [] : [[{ peer: name }, guesses.measuredError] as const],

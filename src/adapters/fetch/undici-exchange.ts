@@ -2,11 +2,14 @@ import { STATUS_CODES } from 'node:http'
 import { Readable } from 'node:stream'
 import type { Dispatcher } from 'undici'
 import { Fields } from '../../core/http/fields.ts'
-import { FetchError, type FetchedResponse, type FetchErrorCode, type LiveBody } from '../../proxy/ports.ts'
+import { fetchErrorCode } from '../../proxy/fetch-error-code.ts'
+import { FetchError, type FetchedResponse, type LiveBody } from '../../proxy/ports.ts'
 
 export interface Exchange {
   /** Where to connect: `http://host:port`. */
   readonly connectTo: string
+  /** Whom the other end of a TLS connection must be, where that is not `host`: connections are kept by it. */
+  readonly verifiedName?: string
   /** Request target as written in the request line. */
   readonly target: string
   readonly host: string
@@ -41,7 +44,10 @@ async function attempt(
   const requestHeadBytes = headBytes(request.method.length + request.target.length + 11, headers)
   let answer: Dispatcher.ResponseData
   try {
+    // Its type does not know `servername`.
+    const name = request.verifiedName === undefined ? {} : { servername: request.verifiedName }
     answer = await dispatcher.request({
+      ...name,
       origin: request.connectTo,
       path: request.target,
       method: request.method,
@@ -102,24 +108,8 @@ function contentLength(fields: Fields): number | undefined {
 
 function fetchError(error: unknown, request: Exchange, requestHeadBytes: number): FetchError {
   const { code = '', message } = error as NodeJS.ErrnoException
-  const kind = errorKind(error, code)
+  const kind = fetchErrorCode(error)
   const sent =
     kind === 'dns_error' || kind === 'connection_refused' || kind === 'connection_timeout' ? 0 : requestHeadBytes
   return new FetchError(kind, `${new URL(request.connectTo).host}: ${message || code}`, sent, { cause: error })
-}
-
-function errorKind(error: unknown, code: string): FetchErrorCode {
-  if (error instanceof DOMException && error.name === 'TimeoutError') return 'http_response_timeout'
-  if (error instanceof DOMException || code === 'ABORT_ERR' || code === 'UND_ERR_ABORTED') return 'cancelled'
-  if (code === 'ENOTFOUND' || code.startsWith('EAI_')) return 'dns_error'
-  if (code === 'UND_ERR_HEADERS_TIMEOUT') return 'http_response_timeout'
-  if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT' || code === 'EHOSTUNREACH' || code === 'ENETUNREACH') {
-    return 'connection_timeout'
-  }
-  if (code === 'ECONNREFUSED') return 'connection_refused'
-  if (code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE') return 'connection_terminated'
-  if (code.startsWith('ERR_TLS') || code.startsWith('ERR_SSL') || code.includes('CERT') || code.includes('SIGNED')) {
-    return 'tls_error'
-  }
-  return 'http_protocol_error'
 }

@@ -1,16 +1,20 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
 import { Fields } from '../../core/http/fields.ts'
 import type { MountTable } from '../../core/http/mount-table.ts'
 import { effectiveUrl } from '../../core/http/request-target.ts'
 import { withoutForwardingClaims } from '../../core/http/forwarded-headers.ts'
 import type { CacheProxy } from '../../proxy/cache-proxy.ts'
 import { refusedReply, type Refusal } from '../../proxy/own-replies.ts'
+import type { PeerTls } from '../../proxy/peer-tls.ts'
 import type { Clock, EventSink, LiveBody } from '../../proxy/ports.ts'
 import type { Outcome } from '../../proxy/proxy-event.ts'
 import type { Reply } from '../../proxy/reply.ts'
 import type { ClientAccess } from './client-access.ts'
+import { newHttpServer } from './http-server.ts'
 import { rawReply } from './raw-reply.ts'
 import { sendReply } from './send-reply.ts'
 import { openTunnel } from './tunnel.ts'
@@ -25,7 +29,12 @@ export interface ProxyServerOptions {
   readonly access: ClientAccess
   readonly forward: { readonly enabled: boolean; readonly connectPorts: readonly number[] }
   /** Answers what comes under `PEER_PREFIX` from a client that may. */
-  readonly peerRoutes: (request: IncomingMessage, response: ServerResponse) => void
+  readonly peerRoutes: (request: IncomingMessage, response: ServerResponse) => Promise<void>
+  /**
+   * Given: this port is for peers alone. Whoever has no certificate of the authority gets no further than the handshake;
+   * the others need not be among `access`.
+   */
+  readonly peersOnly?: PeerTls | undefined
   readonly clock: Clock
   readonly events: EventSink
   /** A connection on which nothing has moved for so long is closed: longer than any origin is waited for. */
@@ -34,40 +43,27 @@ export interface ProxyServerOptions {
   readonly reportFault: (error: unknown) => void
 }
 
-// As long as Squid keeps an idle client connection, and a second: the client, not we, should close first, or a request
-// and our close may cross.
-const KEEP_ALIVE_MS = 121_000
 const CLOSE_IDLE_EVERY_MS = 20
-// Probes on connections that are silent by nature, such as those of digests: a peer that vanished is found out.
-const PROBE_AFTER_MS = 30_000
-const MAX_HEADER_BYTES = 64 * 1024
 
-/** The proxy port: node:http before `CacheProxy`. */
+/** The proxy port, or a port for peers over TLS: node:http before `CacheProxy`. */
 export class ProxyServer {
   readonly #options: ProxyServerOptions
-  readonly #server: Server
+  readonly #server: Server | TlsServer
   #underWay = 0
   #closing = false
 
   constructor(options: ProxyServerOptions) {
     this.#options = options
-    this.#server = createServer(
-      {
-        maxHeaderSize: MAX_HEADER_BYTES,
-        // Told by ourselves, with our name on it.
-        requireHostHeader: false,
-        keepAliveTimeout: KEEP_ALIVE_MS,
-        noDelay: true,
-        keepAlive: true,
-        keepAliveInitialDelay: PROBE_AFTER_MS,
-      },
-      (request, response) => {
-        this.#serve(request, response).catch((error: unknown) => {
-          response.destroy()
-          options.reportFault(error)
-        })
-      },
-    )
+    this.#server = newHttpServer(options.peersOnly)
+    this.#server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+      this.#serve(request, response).catch((error: unknown) => {
+        response.destroy()
+        options.reportFault(error)
+      })
+    })
+    this.#server.on('tlsClientError', (error: NodeJS.ErrnoException, socket: TLSSocket) => {
+      this.#turnAway(error, socket)
+    })
     this.#server.setTimeout(options.idleMs)
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
       this.#refuse(error, socket as Socket)
@@ -115,7 +111,7 @@ export class ProxyServer {
     // On a connection that is open still: this answer is its last.
     if (this.#closing) response.shouldKeepAlive = false
     if (request.url!.startsWith(PEER_PREFIX)) {
-      if (this.#options.access.allows(clientOf(request))) this.#options.peerRoutes(request, response)
+      if (this.#isPeerOrClient(request)) await this.#options.peerRoutes(request, response)
       else await sendReply(response, request.method!, refusedReply(name, 'forbidden', request.url!), clock.wallMs())
       return
     }
@@ -173,6 +169,24 @@ export class ProxyServer {
     })
   }
 
+  #isPeerOrClient(request: IncomingMessage): boolean {
+    return this.#options.peersOnly !== undefined || this.#options.access.allows(clientOf(request))
+  }
+
+  /** A handshake that came to nothing. What it said is no one's word, but an operator looks for it here. */
+  #turnAway(error: NodeJS.ErrnoException, socket: TLSSocket): void {
+    const { authorizationError } = socket as { authorizationError?: unknown }
+    // Gone, or a look at whether the port is open.
+    if (authorizationError === undefined && error.code === 'ECONNRESET') return
+    const reason = typeof authorizationError === 'string' ? authorizationError : (error.code ?? error.message)
+    this.#options.events.emit({
+      kind: 'peer-turned-away',
+      peer: socket.remoteAddress ?? 'an address that has gone',
+      cause: 'certificate',
+      reason: `its certificate is not accepted, or it has none: ${reason}`,
+    })
+  }
+
   /** The URL at its origin that a request is about, or why it is refused. */
   #resolve(request: IncomingMessage): { url: string; reverse: boolean } | { refusal: Refusal } {
     const { access, forward, mounts } = this.#options
@@ -183,6 +197,12 @@ export class ProxyServer {
     if (hosts.length === 0 && request.httpVersion === '1.1') return { refusal: 'no-host' }
     const effective = effectiveUrl(target, hosts, 'http')
     if (effective.kind === 'problem') return { refusal: effective.problem }
+    if (this.#options.peersOnly !== undefined) {
+      const asksForWhatIsHeld = /\bonly-if-cached\b/i.test(request.headers['cache-control'] ?? '')
+      const isRead = request.method === 'GET' || request.method === 'HEAD'
+      if (target.startsWith('/') || !isRead || !asksForWhatIsHeld) return { refusal: 'peers-only' }
+      return { url: effective.url, reverse: false }
+    }
     if (!target.startsWith('/')) {
       if (!forward.enabled || !access.allows(clientOf(request))) return { refusal: 'forbidden' }
       return { url: effective.url, reverse: false }
@@ -237,9 +257,11 @@ export class ProxyServer {
     const refusal: Refusal | undefined =
       authority === null
         ? 'bad-authority'
-        : !forward.enabled || !access.allows(clientOf(request)) || !forward.connectPorts.includes(port)
-          ? 'forbidden'
-          : undefined
+        : this.#options.peersOnly !== undefined
+          ? 'peers-only'
+          : !forward.enabled || !access.allows(clientOf(request)) || !forward.connectPorts.includes(port)
+            ? 'forbidden'
+            : undefined
     let outcome: Outcome = 'tunnel'
     let status: number
     let bytesToClient = 0

@@ -10,6 +10,8 @@ const LEVELS: Readonly<Record<PeerChanged['state'], 'info' | 'warn'>> = {
   disconnected: 'warn',
   suspended: 'warn',
   refused: 'warn',
+  'switched-off': 'warn',
+  'switched-on': 'info',
 }
 
 /** Tells the log what an operator wants to find there. Requests are the access log's. */
@@ -24,6 +26,8 @@ export class EventLog implements EventSink {
     switch (event.kind) {
       case 'peer-changed':
         return this.#logger[LEVELS[event.state]](event, `peer ${event.state}`)
+      case 'peer-turned-away':
+        return this.#logger.warn(event, 'peer turned away')
       case 'digest-turned':
         return this.#logger.info(event, 'new digest generation')
       case 'peer-asked':
@@ -37,6 +41,7 @@ export class EventLog implements EventSink {
       case 'digest-sent':
       case 'digest-received':
         return this.#logger.trace(event, 'digest frame')
+      case 'peer-probed':
       case 'local-miss':
       case 'request-ended':
         return

@@ -1,222 +1,125 @@
-import { Agent, type Dispatcher } from 'undici'
-import { FrameReader } from '../../core/digest/frame-reader.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { KeyObject } from 'node:crypto'
 import type { Peer } from '../../core/peers/peer.ts'
-import { MalformedMessageError } from '../../core/protocol/malformed-message-error.ts'
 import type { PartialSnapshot } from '../../proxy/partial-snapshot.ts'
-import {
-  FetchError,
-  type DigestStream,
-  type DigestStreamHandler,
-  type DigestTransport,
-  type ProtocolVersion,
+import type { PeerTls } from '../../proxy/peer-tls.ts'
+import type {
+  Clock,
+  DigestSource,
+  DigestStream,
+  DigestStreamHandler,
+  DigestTransport,
+  EventSink,
+  ProtocolVersion,
 } from '../../proxy/ports.ts'
-import { ASKER_FIELD, DigestRoutes, FRAMES_TYPE } from './digest-routes.ts'
+import { DigestClient } from './digest-client.ts'
+import { FollowerTable } from './follower-table.ts'
+import { PeerClient, sharedKey } from './peer-client.ts'
+import { PeerRoutes } from './peer-routes.ts'
 
 export interface DigestHttpOptions {
-  /** Ours. */
+  /** Ours: a peer that asks for another's digest has been misled by a reused address. */
   readonly name: string
   /** A stream on which nothing has come for three of these is given up. */
   readonly heartbeatMs: number
   readonly maxFrameBytes: number
   /** The path under which the routes live, ending in `/`. */
   readonly prefix: string
-  /** Of the protocol, to be spoken. */
-  readonly versions: readonly ProtocolVersion[]
+  readonly clock: Clock
+  readonly events: EventSink
+  /** Those spoken, on both sides; both, unless a test plays an older proxy. */
+  readonly versions?: readonly ProtocolVersion[]
+  /** The cluster's secret; undefined: nothing is signed. */
+  readonly key?: string | undefined
+  /** For peers at `https:` addresses. */
+  readonly tls?: PeerTls | undefined
 }
 
-const CONNECT_TIMEOUT_MS = 1_000
-const DESCRIBE_TIMEOUT_MS = 1_000
-
-/** Digest frames over HTTP, on the proxy port (docs/protocol.md, "Over HTTP"). */
+/**
+ * Digest frames over HTTP (docs/protocol.md). A peer follows our digest by one request whose response lasts and carries
+ * frames; what it lacks in between, and snapshots, it fetches.
+ */
 export class DigestHttp implements DigestTransport {
-  readonly routes: DigestRoutes
   readonly #options: DigestHttpOptions
   readonly #versions: readonly ProtocolVersion[]
-  readonly #agent: Agent
+  readonly #key: KeyObject | undefined
+  readonly #client: PeerClient
+  readonly #following: DigestClient
+  readonly #followers: FollowerTable
+  readonly #routes: PeerRoutes[] = []
 
   constructor(options: DigestHttpOptions) {
     this.#options = options
-    this.#versions = options.versions.toSorted((a, b) => b - a)
-    this.routes = new DigestRoutes({ ...options, versions: this.#versions })
-    this.#agent = new Agent({
-      bodyTimeout: 3 * options.heartbeatMs,
-      headersTimeout: 3 * options.heartbeatMs,
-      connect: { timeout: CONNECT_TIMEOUT_MS },
-      pipelining: 0,
+    const { clock, events, heartbeatMs, maxFrameBytes, name, prefix, tls } = options
+    this.#versions = options.versions ?? [1, 2]
+    this.#key = options.key === undefined ? undefined : sharedKey(options.key)
+    this.#client = new PeerClient({ name, key: this.#key, tls, clock })
+    this.#following = new DigestClient({
+      client: this.#client,
+      key: this.#key,
+      versions: this.#versions,
+      prefix,
+      heartbeatMs,
+      maxFrameBytes,
+    })
+    this.#followers = new FollowerTable(({ asker }, unreadBytes) => {
+      const reason = `it left ${unreadBytes} bytes of our digest's stream unread`
+      events.emit({ kind: 'peer-turned-away', peer: asker, cause: 'slow', reason })
     })
   }
 
+  get followerCount(): number {
+    return this.#followers.size
+  }
+
   broadcast(frame: Uint8Array): number {
-    return this.routes.broadcast(frame)
+    return this.#followers.broadcast(frame)
   }
 
   follow(peer: Peer, want: Uint8Array, handler: DigestStreamHandler): DigestStream {
     const stop = new AbortController()
-    void this.#follow(peer, want, handler, stop.signal)
+    void this.#following.follow(peer, want, handler, stop.signal).then((reason) => handler.closed(reason))
     return { close: () => stop.abort() }
   }
 
-  async ask(peer: Peer, want: Uint8Array, signal: AbortSignal): Promise<readonly Uint8Array[]> {
-    const path = `v2/want/${encodeURIComponent(peer.name)}`
-    return this.#exchange(signal, async () => {
-      const answer = await this.#request(peer, 'POST', path, {}, want, signal)
-      await refuseUnless(200, peer, answer)
-      const reader = new FrameReader(this.#options.maxFrameBytes)
-      const frames: Uint8Array[] = []
-      let size = 0
-      for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
-        size += chunk.length
-        if (size > 2 * this.#options.maxFrameBytes) throw new MalformedMessageError('want', size, 'a longer answer')
-        frames.push(...reader.push(chunk))
-      }
-      if (!reader.atFrameEdge) throw new MalformedMessageError('want', size, 'an answer that ends within a frame')
-      return frames
-    })
+  ask(peer: Peer, want: Uint8Array, signal: AbortSignal): Promise<readonly Uint8Array[]> {
+    return this.#following.ask(peer, want, signal)
   }
 
-  async readSnapshot(peer: Peer, partial: PartialSnapshot, signal: AbortSignal): Promise<void> {
-    const path = `v2/digest/${encodeURIComponent(peer.name)}`
-    const { receivedBytes, tag } = partial
-    const resumes = tag !== undefined && receivedBytes > 0
-    const fields = resumes ? { range: `bytes=${receivedBytes}-`, 'if-range': `"${tag}"` } : {}
-    await this.#exchange(signal, async () => {
-      const answer = await this.#request(peer, 'GET', path, fields, undefined, signal)
-      if (resumes && answer.statusCode === 206) {
-        const goesOn =
-          answer.headers['content-range'] === `bytes ${receivedBytes}-${partial.totalBytes - 1}/${partial.totalBytes}`
-        if (!goesOn || tagOf(answer) !== tag) throw await unfit(answer, 'it goes on with another range')
-      } else {
-        await refuseUnless(200, peer, answer)
-        const newTag = tagOf(answer)
-        const totalBytes = Number(answer.headers['content-length'])
-        if (newTag === undefined || !Number.isSafeInteger(totalBytes))
-          throw await unfit(answer, 'a digest without tag or length')
-        if (!partial.begin(newTag, totalBytes)) throw await unfit(answer, `a digest of ${totalBytes} bytes`)
-      }
-      for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
-        if (!partial.push(chunk))
-          throw new MalformedMessageError('digest', partial.receivedBytes, 'more than announced')
-      }
-      if (!partial.isWhole) throw new FetchError('connection_terminated', `${peer.url}: its digest broke off`, 0)
-    })
+  readSnapshot(peer: Peer, partial: PartialSnapshot, signal: AbortSignal): Promise<void> {
+    return this.#following.readSnapshot(peer, partial, signal)
   }
 
-  /** What a peer says of itself. @throws when it cannot be had */
-  async describe(peer: Peer, maxBytes: number, signal: AbortSignal): Promise<string> {
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(DESCRIBE_TIMEOUT_MS)])
-    for (const version of this.#versions) {
-      const answer = await this.#request(peer, 'GET', `v${version}/status`, {}, undefined, bounded)
-      if (answer.statusCode === 404) {
-        await answer.body.dump()
-        continue
-      }
-      const chunks: Uint8Array[] = []
-      let size = 0
-      for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
-        size += chunk.length
-        if (size > maxBytes) throw new Error(`more than ${maxBytes} bytes`)
-        chunks.push(chunk)
-      }
-      if (answer.statusCode !== 200) throw new Error(`it answered ${answer.statusCode}`)
-      return Buffer.concat(chunks).toString()
-    }
-    throw new Error('it answered 404')
+  /**
+   * What a peer says of itself.
+   * @throws {FetchError}
+   */
+  describe(peer: Peer, maxBytes: number, signal: AbortSignal): Promise<string> {
+    return this.#following.describe(peer, maxBytes, signal)
   }
 
-  /** Ends every stream, after what has been broadcast. */
+  /**
+   * The peers' routes.
+   * @param describe a JSON document about this proxy, for the cluster view of the others
+   */
+  routes(
+    source: DigestSource,
+    describe: () => string,
+  ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+    const { clock, events, name, prefix } = this.#options
+    const routes = new PeerRoutes(
+      { name, prefix, versions: this.#versions, key: this.#key, clock, events, followers: this.#followers },
+      source,
+      describe,
+    )
+    this.#routes.push(routes)
+    return (request, response) => routes.serve(request, response)
+  }
+
+  /** Ends every stream and request; those of our digest after what has been broadcast. */
   async close(): Promise<void> {
-    this.routes.close()
-    await this.#agent.destroy()
+    for (const routes of this.#routes) routes.close()
+    this.#followers.end()
+    await this.#client.close()
   }
-
-  async #follow(peer: Peer, want: Uint8Array, handler: DigestStreamHandler, signal: AbortSignal): Promise<void> {
-    handler.closed(await this.#read(peer, want, handler, signal))
-  }
-
-  /** Resolves with why the stream ended. */
-  async #read(peer: Peer, want: Uint8Array, handler: DigestStreamHandler, signal: AbortSignal): Promise<string> {
-    const reader = new FrameReader(this.#options.maxFrameBytes)
-    try {
-      for (const version of this.#versions) {
-        const path = `v${version}/follow/${encodeURIComponent(peer.name)}`
-        const answer = await this.#request(peer, 'POST', path, {}, want, signal)
-        if (answer.statusCode !== 200) {
-          await answer.body.dump()
-          // It speaks an older version.
-          if (answer.statusCode === 404 && version !== this.#versions.at(-1)) continue
-          return refusalOf(peer, answer.statusCode)
-        }
-        handler.opened(version)
-        for await (const chunk of answer.body as AsyncIterable<Uint8Array>) {
-          for (const frame of reader.push(chunk)) handler.frame(frame)
-        }
-        return 'the stream ended'
-      }
-      return refusalOf(peer, 404)
-    } catch (error) {
-      if (signal.aborted) return 'closed'
-      if (error instanceof MalformedMessageError) return error.message
-      return (error as Error).message || String((error as NodeJS.ErrnoException).code)
-    }
-  }
-
-  /** @throws {FetchError} for whatever goes wrong in `act` */
-  async #exchange<T>(signal: AbortSignal, act: () => Promise<T>): Promise<T> {
-    try {
-      return await act()
-    } catch (error) {
-      if (error instanceof FetchError) throw error
-      const code = signal.aborted
-        ? 'cancelled'
-        : error instanceof MalformedMessageError
-          ? 'http_protocol_error'
-          : 'connection_terminated'
-      throw new FetchError(code, (error as Error).message, 0, { cause: error })
-    }
-  }
-
-  #request(
-    peer: Peer,
-    method: 'GET' | 'POST',
-    path: string,
-    fields: Readonly<Record<string, string>>,
-    body: Uint8Array | undefined,
-    signal: AbortSignal,
-  ): Promise<Dispatcher.ResponseData> {
-    return this.#agent.request({
-      origin: peer.url,
-      path: this.#options.prefix + path,
-      method,
-      headers: {
-        [ASKER_FIELD]: this.#options.name,
-        ...(body === undefined ? {} : { 'content-type': FRAMES_TYPE }),
-        ...fields,
-      },
-      ...(body === undefined ? {} : { body }),
-      signal,
-    })
-  }
-}
-
-function tagOf(answer: Dispatcher.ResponseData): string | undefined {
-  const { etag } = answer.headers
-  return typeof etag === 'string' ? /^"([\d.]{1,60})"$/.exec(etag)?.[1] : undefined
-}
-
-async function unfit(answer: Dispatcher.ResponseData, problem: string): Promise<FetchError> {
-  await answer.body.dump()
-  return new FetchError('http_protocol_error', problem, 0)
-}
-
-async function refuseUnless(status: number, peer: Peer, answer: Dispatcher.ResponseData): Promise<void> {
-  if (answer.statusCode === status) return
-  await answer.body.dump()
-  throw new FetchError('http_protocol_error', refusalOf(peer, answer.statusCode), 0)
-}
-
-function refusalOf({ name, url }: Peer, status: number): string {
-  if (status === 421) return `${url} is not ${name}: another proxy has its address, or is called otherwise`
-  if (status === 403) return `${url} refuses us its digest: are we among its access.clients?`
-  if (status === 429) return `${url} says that we have asked for too much`
-  return `${url} answered ${status} to the request for its digest: is it a summary-cache proxy?`
 }

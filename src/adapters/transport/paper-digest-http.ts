@@ -12,7 +12,7 @@ export interface PaperDigestHttpOptions {
   readonly timeoutMs: number
 }
 
-type Handler = (request: IncomingMessage, response: ServerResponse) => void
+type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<void>
 
 const ROUTE = 'v2/paper-digest'
 const FILTER_TYPE = 'application/vnd.summary-cache.filter'
@@ -63,9 +63,9 @@ export class PaperDigestHttp implements PaperDigestFetch {
   /** The route of our own digest, before the peers' other routes. */
   before(others: Handler, snapshot: () => PaperSnapshot): Handler {
     const url = `${this.#options.prefix}${ROUTE}`
-    return (request, response) => {
+    return async (request, response) => {
       if (request.method !== 'GET' || request.url !== url) {
-        others(request, response)
+        await others(request, response)
         return
       }
       response.on('error', () => response.destroy())

@@ -15,6 +15,9 @@ export interface GuessCounts {
   /** Times the digest was tested for a key, and the times it claimed one: the base of the measured error. */
   tests: number
   claims: number
+  /** Asked, on a sample, though its digest did not claim the key; and had it all the same. */
+  probes: number
+  falseMisses: number
 }
 
 export function newGuessCounts(): GuessCounts {
@@ -24,6 +27,8 @@ export function newGuessCounts(): GuessCounts {
     failures: 0,
     tests: 0,
     claims: 0,
+    probes: 0,
+    falseMisses: 0,
   }
 }
 

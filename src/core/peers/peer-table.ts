@@ -3,9 +3,11 @@ import type { KeyHash } from '../filter/key-hash.ts'
 import { FollowedDigest, type FollowedDigestOptions } from '../protocol/followed-digest.ts'
 import { PaperHasher } from '../protocol/paper-hashing.ts'
 import type { PaperReplica } from '../protocol/paper-replica.ts'
+import { costOfHitMs, FIRST_TRUTHFULNESS } from './candidate-selection.ts'
 import { newGuessCounts, type GuessCounts } from './guess-counts.ts'
 import type { Peer } from './peer.ts'
 import { PeerHealth } from './peer-health.ts'
+import { PeerWorth } from './peer-worth.ts'
 
 /** Each of them costs the memory of its digest. */
 export const MAX_PEERS = 1_024
@@ -24,8 +26,11 @@ export interface PeerState {
   readonly digest: FollowedDigest
   /** In the place of `digest`, where the peer's comes over the paper's wire. */
   readonly paper: PaperReplica | undefined
+  readonly worth: PeerWorth
   /** Smoothed time to its answers' heads; 0 before the first. */
   latencyMs: number
+  /** Smoothed share of the claims that were true when they were tried. */
+  truthfulness: number
   /** False while its digest's stream is broken: nothing says then that it lives. */
   isConnected: boolean
 }
@@ -60,7 +65,9 @@ export class PeerTable {
         makeBuffers: (head) => this.#replicas.buffersFor(index, head),
       }),
       paper,
+      worth: new PeerWorth(),
       latencyMs: 0,
+      truthfulness: FIRST_TRUTHFULNESS,
       isConnected: true,
     }
     this.#states[index] = state
@@ -91,12 +98,18 @@ export class PeerTable {
     for (const state of this.#states) if (state !== undefined && isConsulted(state, nowMs)) state.guesses.tests++
     const claiming = this.claimants(key, nowMs)
     for (const state of claiming) state.guesses.claims++
-    return claiming.map((state) => state.index)
+    return claiming.filter(({ worth }) => !worth.isOff).map((state) => state.index)
+  }
+
+  /** Those that claim the key and are switched off: to be tried while no request waits. */
+  claimantsOff(key: LookupKey, nowMs: number): PeerState[] {
+    for (const state of this.#states) if (state?.worth.isOff === true) return this.claimants(key, nowMs).filter(isOff)
+    return []
   }
 
   /**
-   * Peers whose digests may contain the key and that may be asked now, nearest first: those whose answers have been
-   * quickest, and before all of them those not asked yet, so that every peer is measured.
+   * Peers whose digests may contain the key and that are consulted now, nearest and most truthful first, those that are
+   * switched off among them.
    */
   claimants(key: LookupKey, nowMs: number): PeerState[] {
     const found: PeerState[] = []
@@ -108,7 +121,7 @@ export class PeerTable {
     for (const state of this.#onPaper) {
       if (isConsulted(state, nowMs) && this.isClaimed(state, key)) found.push(state)
     }
-    return found.length > 1 ? found.sort((a, b) => a.latencyMs - b.latencyMs) : found
+    return found.length > 1 ? found.sort((a, b) => costOfHitMs(a) - costOfHitMs(b)) : found
   }
 
   /** Whether the peer's digest claims the key, consulted or not. */
@@ -130,6 +143,10 @@ export class PeerTable {
 /** It is there, its replica is proved, and it has not failed of late (PROTOCOL rule 9). */
 export function isConsulted(state: PeerState, nowMs: number): boolean {
   return state.isConnected && state.health.mayBeAsked && isDigestUsable(state, nowMs)
+}
+
+function isOff({ worth }: PeerState): boolean {
+  return worth.isOff
 }
 
 /** Proved of late, or for want of proofs on the paper's wire: heard of late. */

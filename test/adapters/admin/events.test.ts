@@ -116,6 +116,7 @@ test('every kind of event is as its schema says', () => {
     { kind: 'digest-sent', frame: 'delta', count: 2, bytes: 90 },
     { kind: 'digest-received', peer: 'b', frame: 'snapshot', count: 1, bytes: 9000 },
     { kind: 'peer-changed', peer: 'b', state: 'recovered', reason: 'its replica is proved' },
+    { kind: 'peer-turned-away', peer: '10.0.0.9', cause: 'share', reason: 'more than its share' },
     { kind: 'digest-turned', incarnation: 1_764_547_200_000, generation: 3, reason: 'age' },
   ]
   for (const event of events) {

@@ -105,6 +105,9 @@ export class FakeProxy implements ProxyControl {
       unpublishedChanges: 1,
       lastPublishReason: 'the oldest change was 1 s old',
       followers: 1,
+      audits: 4,
+      drift: { missing: 0, surplus: 1 },
+      checksumFaults: 0,
     }
   }
 
@@ -186,7 +189,22 @@ export function peerView(name: string, state: PeerView['state']): PeerView {
       trueHits: 20,
       falseHits: { collision: 2, 'pending-clear': 1, freshness: 1, variant: 0, unknown: 0 },
       failures: 0,
+      remoteStaleHits: 1,
+      probes: 7,
+      falseMisses: 2,
       measuredError: state === 'up' ? 0.0208 : null,
+    },
+    savedMs: 640,
+    account: {
+      messagesPaper: 30,
+      messagesFull: 66,
+      bytes: 9_120,
+      framesReceived: { want: 0, snapshot: 1, delta: 5, turnover: 0, heartbeat: 12, goodbye: 0 },
+      frameBytesReceived: { want: 0, snapshot: 4_000, delta: 500, turnover: 0, heartbeat: 620, goodbye: 0 },
+      questions: 24,
+      answers: 24,
+      headBytes: 4_000,
+      icp: { messagesPaper: 120, messagesFull: 240, bytes: 16_800 },
     },
     digest: state === 'up' ? replicaView() : null,
   }

@@ -7,6 +7,7 @@ import { requestEnded } from './request-ended.ts'
 const EVENTS: readonly ProxyEvent[] = [
   { kind: 'peer-changed', peer: 'b', state: 'connected', reason: 'its stream is open' },
   { kind: 'peer-changed', peer: 'b', state: 'refused', reason: 'density near one' },
+  { kind: 'peer-turned-away', peer: 'c', cause: 'signature', reason: 'another key' },
   { kind: 'digest-turned', incarnation: 1, generation: 4, reason: 'pending clears' },
   { kind: 'peer-asked', peer: 'b', outcome: 'hit', cause: undefined, requestBytes: 1, replyBytes: 2, elapsedMs: 3 },
   {
@@ -29,6 +30,7 @@ test('an operator sees what changes at peers and digests; trouble is a warning; 
   expect(logged('info')).toMatchObject([
     { level: 30, msg: 'peer connected', peer: 'b', reason: 'its stream is open' },
     { level: 40, msg: 'peer refused', peer: 'b', reason: 'density near one' },
+    { level: 40, msg: 'peer turned away', peer: 'c', cause: 'signature', reason: 'another key' },
     { level: 30, msg: 'new digest generation', generation: 4, reason: 'pending clears' },
   ])
 })
@@ -37,6 +39,7 @@ test('whoever looks for a fault sees vain questions, and at the finest level eve
   expect(logged('debug').map(({ msg }) => msg)).toEqual([
     'peer connected',
     'peer refused',
+    'peer turned away',
     'new digest generation',
     'peer asked in vain',
     'origin asked in vain',

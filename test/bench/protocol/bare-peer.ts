@@ -98,6 +98,8 @@ export async function startBarePeer(name: string, expectedEntries: number, profi
     heartbeatMs: HEARTBEAT_MS,
     maxFrameBytes: maxFrameBytes(limits),
     prefix: PREFIX,
+    clock,
+    events,
     versions: PROTOCOL_VERSIONS,
   })
   const exchange = new DigestExchange({
@@ -109,7 +111,8 @@ export async function startBarePeer(name: string, expectedEntries: number, profi
     maxFrameBytes: maxFrameBytes(limits),
     expire: () => undefined,
   })
-  const server = createServer(transport.routes.handler({ digests: exchange, describe: () => '{}' }))
+  const routes = transport.routes(exchange, () => '{}')
+  const server = createServer((request, response) => void routes(request, response))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   exchange.start()
   return {

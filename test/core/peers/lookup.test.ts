@@ -1,16 +1,24 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { UNKEYED } from '../../../src/core/filter/filter-geometry.ts'
-import { LookupPlan, MAX_PEER_TRIES, type StepOutcome } from '../../../src/core/peers/lookup-plan.ts'
+import { costOfHitMs } from '../../../src/core/peers/candidate-selection.ts'
+import {
+  addedDelayMs,
+  DEFAULT_LOOKUP_POLICY,
+  LookupPlan,
+  type StepOutcome,
+} from '../../../src/core/peers/lookup-plan.ts'
 import { PeerHealth } from '../../../src/core/peers/peer-health.ts'
 import { MAX_PEERS, PeerTable } from '../../../src/core/peers/peer-table.ts'
-import { peerBudgets } from '../../../src/core/protocol/peer-budgets.ts'
+import { tableOptions } from './table-options.ts'
 
-function steps(candidates: number[], outcomes: StepOutcome[]): string[] {
-  const plan = new LookupPlan(candidates)
+function steps(candidates: number[], outcomes: StepOutcome[], policy = DEFAULT_LOOKUP_POLICY): string[] {
+  const plan = new LookupPlan(candidates, 0, policy)
   const taken: string[] = []
   for (const outcome of outcomes) {
     const { step } = plan
-    taken.push(step.kind === 'fetch-peer' ? `peer ${step.peer}` : step.kind)
+    if (step.kind === 'fetch-peer') taken.push(`peer ${step.peer}`)
+    else if (step.kind === 'fetch-peers') taken.push(`peers ${step.peers.join(' ')}`)
+    else taken.push(step.kind)
     plan.after(outcome)
   }
   return [...taken, plan.step.kind]
@@ -27,7 +35,56 @@ describe('rule 11: a false hit is cheap', () => {
 
   test('after a false hit or a failure the next candidate follows, and within its bound the origin', () => {
     expect(steps([4, 2, 9, 7], ['failed', 'false-hit'])).toEqual(['peer 4', 'peer 2', 'fetch-origin'])
-    expect(MAX_PEER_TRIES).toBe(2)
+    const four = { ...DEFAULT_LOOKUP_POLICY, tries: 4 }
+    expect(steps([4, 2, 9, 7], ['failed', 'false-hit', 'failed'], four)).toEqual([
+      'peer 4',
+      'peer 2',
+      'peer 9',
+      'fetch-peer',
+    ])
+  })
+
+  test('all claimants are asked at once where that is wanted, within the bound, and then the origin', () => {
+    const all = { ...DEFAULT_LOOKUP_POLICY, ask: 'all', tries: 3 } as const
+    expect(steps([4, 2, 9, 7], ['false-hit'], all)).toEqual(['peers 4 2 9', 'fetch-origin'])
+    expect(steps([4], ['hit'], all)).toEqual(['peer 4', 'done'])
+  })
+
+  test('all questions of a request together take no longer than the delay that they may add', () => {
+    const policy = { ask: 'best', tries: 8, addedDelayMs: 500 } as const
+    const plan = new LookupPlan([1, 2, 3, 4], 1_000, policy)
+    expect(plan.step).toEqual({ kind: 'fetch-peer', peer: 1, timeoutMs: 500 })
+    expect(plan.after('false-hit', 1_200)).toEqual({ kind: 'fetch-peer', peer: 2, timeoutMs: 300 })
+    expect(plan.after('failed', 1_500)).toEqual({ kind: 'fetch-origin' })
+  })
+
+  test('nor than some times what the origin takes, since then it cannot pay', () => {
+    const policy = { ask: 'best', tries: 2, addedDelayMs: 500 } as const
+    expect([addedDelayMs(policy, undefined), addedDelayMs(policy, 1_000)]).toEqual([500, 500])
+    expect([addedDelayMs(policy, 60), addedDelayMs(policy, 1)]).toEqual([240, 100])
+  })
+
+  test('of two that claim it the one whose hits come sooner is asked first, and before both one not asked yet', () => {
+    const near = { latencyMs: 10, truthfulness: 0.2 }
+    const far = { latencyMs: 40, truthfulness: 1 }
+    expect(costOfHitMs(far)).toBeLessThan(costOfHitMs(near))
+    expect(costOfHitMs({ latencyMs: 0, truthfulness: 1 })).toBe(0)
+  })
+
+  test('that order costs least on average, whatever comes after', () => {
+    const peer = fc.record({
+      latencyMs: fc.double({ min: 0.1, max: 500, noNaN: true }),
+      truthfulness: fc.double({ min: 0.01, max: 1, noNaN: true }),
+    })
+    // The mean time until one has it or, after all, the origin answers.
+    const meanMs = (order: readonly { latencyMs: number; truthfulness: number }[], originMs: number): number =>
+      order.reduceRight((rest, { latencyMs, truthfulness }) => latencyMs + (1 - truthfulness) * rest, originMs)
+    fc.assert(
+      fc.property(peer, peer, fc.double({ min: 0, max: 1_000, noNaN: true }), (a, b, originMs) => {
+        const [first, second] = costOfHitMs(a) <= costOfHitMs(b) ? [a, b] : [b, a]
+        expect(meanMs([first, second], originMs)).toBeLessThanOrEqual(meanMs([second, first], originMs) + 1e-9)
+      }),
+    )
   })
 })
 
@@ -66,12 +123,7 @@ describe('rule 9: one that fails is skipped, and tried again with growing pauses
 
 describe('the table of peers', () => {
   test('is bounded, and a name is one peer', () => {
-    const table = new PeerTable({
-      maxBitCount: 1_024,
-      hashing: UNKEYED,
-      heartbeatMs: 5_000,
-      budgets: peerBudgets(1_024, 1_024),
-    })
+    const table = new PeerTable(tableOptions(1_024))
     expect(table.add({ name: 'p', url: 'http://p' })?.index).toBe(0)
     expect(table.add({ name: 'p', url: 'http://other' })).toBeUndefined()
     for (let i = 1; i < MAX_PEERS; i++) table.add({ name: `p${i}`, url: 'http://p' })

@@ -132,11 +132,11 @@ function peerOf(control: ProxyControl, name: string): PeerView {
   return peer
 }
 
-/** In the form that a URL parser gives it, without a closing slash: `http://host:port`. */
+/** In the form that a URL parser gives it, without a closing slash: `http://host:port`, or with https. */
 function peerUrl(text: string): string {
   const url = URL.parse(text)
   if (url === null || url.hostname === '') {
-    throw inputProblem([{ in: 'body', name: 'url', problem: 'must be http://host:port' }])
+    throw inputProblem([{ in: 'body', name: 'url', problem: 'must be http://host:port or https://host:port' }])
   }
   return url.origin
 }

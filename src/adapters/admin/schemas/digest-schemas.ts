@@ -47,6 +47,12 @@ export const OwnDigestSchema = component(
     pendingClears: count('Bits published whose keys have gone.'),
     unpublishedChanges: count('Bits set since the last publish.'),
     lastPublishReason: Type.String(),
+    audits: count('Comparisons of the summary with the directory.'),
+    drift: Type.Object({
+      missing: count('Bits that claimed keys need and that were not set, in all comparisons: 0 for ever.'),
+      surplus: count('Bits that no claimed key needs and that were set; counters that stuck leave some.'),
+    }),
+    checksumFaults: count('Times that the published bits were not what their checksum said: 0 for ever.'),
     followers: count('Peers that follow this digest.'),
   }),
 )

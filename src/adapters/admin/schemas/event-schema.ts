@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { TProperties } from 'typebox'
 import { FALSE_HIT_CAUSES } from '../../../core/peers/guess-counts.ts'
-import { DATAGRAM_DROPS, DIGEST_FRAME_KINDS, OUTCOMES } from '../../../proxy/proxy-event.ts'
+import { DATAGRAM_DROPS, DIGEST_FRAME_KINDS, OUTCOMES, TURNED_AWAY_CAUSES } from '../../../proxy/proxy-event.ts'
 import { component, oneOf } from './building-blocks.ts'
 
 const bytes = Type.Integer({ minimum: 0 })
@@ -28,8 +28,19 @@ export const EventSchema = component(
       }),
       kind('peer-asked', 'A peer was asked for what its digest claims.', {
         peer: Type.String(),
-        outcome: oneOf(['hit', 'false-hit', 'failed'], 'What came of it.'),
+        outcome: oneOf(
+          ['hit', 'false-hit', 'failed', 'cancelled'],
+          'What came of it. `cancelled`: another that was asked at the same time had it first.',
+        ),
         cause: Type.Optional(oneOf(FALSE_HIT_CAUSES, 'Of a false hit.')),
+        requestBytes: bytes,
+        replyBytes: bytes,
+        elapsedMs: Type.Number(),
+      }),
+      kind('peer-probed', 'A peer was asked for a head while no request waited.', {
+        peer: Type.String(),
+        why: oneOf(['unclaimed', 'switched-off'], 'Its digest does not claim the key, or it is switched off.'),
+        outcome: oneOf(['hit', 'false-hit', 'failed'], 'What came of it.'),
         requestBytes: bytes,
         replyBytes: bytes,
         elapsedMs: Type.Number(),
@@ -42,19 +53,38 @@ export const EventSchema = component(
       kind('origin-asked', 'The origin was asked.', {
         outcome: oneOf(['fetched', 'validated', 'failed'], 'What came of it.'),
       }),
-      ...(['digest-sent', 'digest-received'] as const).map((name) =>
-        kind(name, 'Digest frames sent or received.', {
-          frame: oneOf(DIGEST_FRAME_KINDS, 'Which.'),
-          count: Type.Integer({ description: 'To how many peers it went.' }),
-          bytes,
-        }),
-      ),
+      kind('digest-sent', 'Digest frames sent.', {
+        frame: oneOf(DIGEST_FRAME_KINDS, 'Which.'),
+        count: Type.Integer({ description: 'To how many peers it went.' }),
+        bytes,
+      }),
+      kind('digest-received', 'Digest frames received.', {
+        peer: Type.String({ description: 'Its name, or its address where it did not say.' }),
+        frame: oneOf(DIGEST_FRAME_KINDS, 'Which.'),
+        count: Type.Integer(),
+        bytes,
+      }),
       kind('peer-changed', 'Something about a peer that an operator wants to see.', {
         peer: Type.String(),
         state: oneOf(
-          ['added', 'removed', 'connected', 'disconnected', 'suspended', 'recovered', 'refused'],
+          [
+            'added',
+            'removed',
+            'connected',
+            'disconnected',
+            'suspended',
+            'recovered',
+            'refused',
+            'switched-off',
+            'switched-on',
+          ],
           'What happened to it.',
         ),
+        reason: Type.String(),
+      }),
+      kind('peer-turned-away', 'A peer did not get, or no longer gets, what it asked of our digest.', {
+        peer: Type.String({ description: 'The name that it gives itself, or its address.' }),
+        cause: oneOf(TURNED_AWAY_CAUSES, 'Why, in a word.'),
         reason: Type.String(),
       }),
       kind('digest-turned', 'Our digest has begun a new generation.', {

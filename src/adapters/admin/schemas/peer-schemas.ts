@@ -2,6 +2,8 @@ import { Type } from 'typebox'
 import { FALSE_HIT_CAUSES } from '../../../core/peers/guess-counts.ts'
 import { TRANSPORT_NAMES, transportKinds } from '../../../core/peers/transport-kinds.ts'
 import { component, count, countEach, listOf, nullable, oneOf, ref } from './building-blocks.ts'
+import { DIGEST_FRAME_KINDS } from '../../../proxy/proxy-event.ts'
+import { IcpSchema } from './icp-schema.ts'
 import { ReplicaSchema, MEASURED_ERROR } from './digest-schemas.ts'
 
 const NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'
@@ -13,9 +15,9 @@ export const PeerNameSchema = Type.String({
 })
 
 export const PeerUrlSchema = Type.String({
-  pattern: '^http://[^/?#@\\s\\\\]+/?$',
+  pattern: '^https?://[^/?#@\\s\\\\]+/?$',
   maxLength: 300,
-  description: "Where the peer's proxy port is.",
+  description: "Where the peer's proxy port is, or over TLS its port for peers.",
   examples: ['http://10.0.0.2:3128'],
 })
 
@@ -40,13 +42,34 @@ export const GuessesSchema = component(
       trueHits: count('Times the peer had it.'),
       falseHits: countEach(FALSE_HIT_CAUSES, 'Times the peer had it not, by cause.'),
       failures: count('Asked, and no answer came in time or the connection failed.'),
+      remoteStaleHits: count('Times the peer had it, but stale: the false hits by freshness.'),
+      probes: count('Times it was asked, on a sample, though its digest did not claim the key.'),
+      falseMisses: count('Times it had it all the same.'),
       measuredError: MEASURED_ERROR,
     },
     { description: "How a peer's digest has guessed so far." },
   ),
 )
 
-export const PEER_STATES = ['up', 'unproved', 'suspended', 'connecting'] as const
+export const PeerAccountSchema = component(
+  'PeerAccount',
+  Type.Object(
+    {
+      messagesPaper: count('Updates received, and questions.'),
+      messagesFull: count('Every frame received, questions and answers.'),
+      bytes: count('Of all these: frames, and heads of questions and answers.'),
+      framesReceived: countEach(DIGEST_FRAME_KINDS, 'Digest frames from it.'),
+      frameBytesReceived: countEach(DIGEST_FRAME_KINDS, 'Bytes of these.'),
+      questions: count('Asked of it, probes among them.'),
+      answers: count('That came.'),
+      headBytes: count('Of questions and answers.'),
+      icp: ref(IcpSchema),
+    },
+    { description: 'What a peer has cost, and what ICP would have cost in its place.' },
+  ),
+)
+
+export const PEER_STATES = ['up', 'unproved', 'suspended', 'connecting', 'switched-off'] as const
 
 export const PeerSchema = component(
   'Peer',
@@ -60,10 +83,14 @@ export const PeerSchema = component(
     state: oneOf(
       PEER_STATES,
       '`up`: its replica is consulted. `unproved`: connected, nothing proved yet or not for too long. ' +
-        '`suspended`: failed, tried again later.',
+        '`suspended`: failed, tried again later. `switched-off`: asking it costs more than it saves.',
     ),
     reason: Type.String(),
     guesses: ref(GuessesSchema),
+    savedMs: Type.Number({
+      description: "What asking it has saved against the origin's time; negative where it has cost more.",
+    }),
+    account: ref(PeerAccountSchema),
     digest: nullable(ReplicaSchema),
   }),
 )

@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { FALSE_HIT_CAUSES } from '../../../core/peers/guess-counts.ts'
 import { DATAGRAM_DROPS, DIGEST_FRAME_KINDS, OUTCOMES } from '../../../proxy/proxy-event.ts'
 import { component, count, countEach, listOf, nullable, ref, share } from './building-blocks.ts'
+import { IcpSchema } from './icp-schema.ts'
 import { PeerSchema } from './peer-schemas.ts'
 
 export const InterCacheSchema = component(
@@ -16,18 +17,6 @@ export const InterCacheSchema = component(
       frameBytesSent: countEach(DIGEST_FRAME_KINDS, 'Bytes of digest frames.'),
     },
     { description: 'What finding copies at peers has cost.' },
-  ),
-)
-
-export const IcpSchema = component(
-  'IcpCounts',
-  Type.Object(
-    {
-      messagesPaper: count('Queries.'),
-      messagesFull: count('Queries and replies.'),
-      bytes: count('Of queries and replies.'),
-    },
-    { description: 'What ICP would have cost for the same local misses.' },
   ),
 )
 
