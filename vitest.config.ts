@@ -105,6 +105,8 @@ const soak: TestProjectConfiguration[] = [
       include: ['test/soak/**/*.soak.ts'],
       testTimeout: 3_600_000,
       fileParallelism: false,
+      // A thousand proxies in one process have a million replicas.
+      execArgv: ['--max-old-space-size=16384'],
       // Hot loops run several times faster as Node loads them.
       experimental: { viteModuleRunner: false },
     },

@@ -106,6 +106,11 @@ export class Replica implements MembershipFilter {
     return this.#lastRefusal
   }
 
+  /** Changes that wait for what comes before them, and the bytes of their positions. */
+  get waiting(): { readonly count: number; readonly bytes: number } {
+    return this.#waiting
+  }
+
   /** Where its states lie; undefined before the first. */
   get buffers(): ReplicaBuffers | undefined {
     return this.#home.buffers
@@ -191,7 +196,12 @@ export class Replica implements MembershipFilter {
 
   #receiveHeartbeat(state: StateHead): Merge {
     const order = this.#state === undefined ? 1 : compareNames(state.name, this.#state.name)
-    if (order === 0) return this.#proveHeld(state)
+    if (order === 0) {
+      const merge = this.#proveHeld(state)
+      // It stands where we do: what waits for more was never published, or will be asked for again.
+      if (merge === 'proved') this.#expectNothing(state.name)
+      return merge
+    }
     return order < 0 ? 'stale' : 'ahead'
   }
 
@@ -199,8 +209,8 @@ export class Replica implements MembershipFilter {
     const { state } = snapshot
     if (!this.#wants(state.name))
       return compareNames(state.name, this.#state!.name) === 0 ? this.#proveHeld(state) : 'stale'
-    // Whoever sends a snapshot says where it stands; names heard before that lead further may have been a fault.
-    this.#newest = this.#waiting.newest(state.name)
+    // One that was made earlier leads to what was heard of before it came: the rest is asked for at once.
+    this.#newest = later(this.#newest ?? state.name, state.name)
     if (this.#build === undefined) {
       this.#build = this.#snapshotBuild(snapshot)
       return 'building'
@@ -312,6 +322,11 @@ export class Replica implements MembershipFilter {
     this.#state = state
     this.#isDisputed = false
     this.#lastRefusal = undefined
+  }
+
+  #expectNothing(held: DigestName): void {
+    this.#waiting.clear()
+    this.#newest = held
   }
 
   #giveUp(build: StateBuild): void {

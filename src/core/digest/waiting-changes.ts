@@ -38,6 +38,15 @@ export class WaitingChanges {
     this.#maxBytes = maxBytes
   }
 
+  get count(): number {
+    return this.#changes.length
+  }
+
+  /** Of coded positions. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
   /** A copy: changes may be removed on the way. */
   all(): DigestChange[] {
     return [...this.#changes]
@@ -88,11 +97,6 @@ export class WaitingChanges {
       if (isBeyond && (end === undefined || from.sequence < end)) end = from.sequence
     }
     return end
-  }
-
-  /** The latest of `name` and all states that they lead to. */
-  newest(name: DigestName): DigestName {
-    return this.#changes.reduce((newest, { state }) => later(newest, state.name), name)
   }
 }
 

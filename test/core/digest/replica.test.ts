@@ -90,7 +90,7 @@ describe('a replica', () => {
     expect(replica.lacks).toBe(false)
   })
 
-  test('does not go on asking for a state that the publisher never reached, once a snapshot says where it is', () => {
+  test('does not go on asking for a state that the publisher never reached, once that says that it is where we are', () => {
     const publisher = new TestPublisher(geometry)
     const replica = following(publisher)
     replica.receive(decoded(encodeHeartbeat({ ...publisher.state, name: { ...publisher.name, sequence: 4e9 } })))
@@ -98,7 +98,39 @@ describe('a replica', () => {
     publisher.add('a').delta()
     replica.receive(decoded(publisher.snapshot()))
     finish(replica)
+    expect(replica.lacks).toBe(true)
+    expect(replica.receive(decoded(publisher.heartbeat()))).toBe('proved')
     expect(replica.lacks).toBe(false)
+  })
+
+  // Snapshots are kept for half a minute, for all who come.
+  test('asks at once for what was published after a snapshot that was made earlier', () => {
+    const publisher = new TestPublisher(geometry)
+    publisher.add('a').delta()
+    const kept = publisher.snapshot()
+    publisher.add('b').delta()
+    const replica = new Replica(limits)
+    replica.receive(decoded(publisher.heartbeat()))
+    replica.receive(decoded(kept))
+    finish(replica)
+    expect(replica.lacks).toBe(true)
+    for (const frame of publisher.catchUp(replica.have)) replica.receive(decoded(frame))
+    expect(replica.lacks).toBe(false)
+    expect(isExact(replica, publisher)).toBe(true)
+  })
+
+  test('drops what waits for a change that never was, once the publisher says that it stands where the replica does', () => {
+    const publisher = new TestPublisher(geometry)
+    const replica = following(publisher)
+    const ahead = { ...publisher.state, name: { ...publisher.name, sequence: 9 } }
+    expect(replica.receive(decoded(encodeDelta(8, ahead, new Uint32Array(0))))).toBe('ahead')
+    expect(replica.lacks).toBe(true)
+    expect(replica.waiting.count).toBe(1)
+    expect(replica.receive(decoded(publisher.heartbeat()))).toBe('proved')
+    expect(replica.lacks).toBe(false)
+    expect(replica.waiting.count).toBe(0)
+    replica.receive(decoded(publisher.add('a').delta()))
+    expect(isExact(replica, publisher)).toBe(true)
   })
 
   // PROTOCOL rule 2
