@@ -13,7 +13,7 @@ test('the signed request and the tagged frame in the document are ours', () => {
     /```text\nPOST (\S+) with the body (\w+)\nAuthorization: (.+)\nSummary-Cache-Nonce: (\w+)\nstream key: \w+\n(\w+) (\w+) (\w+)\n```/.exec(
       text,
     )!
-  const [path, want, authorization, answerNonce, length, frame, tag] = example.slice(1) as string[]
+  const [path, want, authorization, answerNonce, length, frame, tag] = example.slice(1)
   const key = createSecretKey(keyText, 'utf8')
 
   const request = { method: 'POST', path: path!, publisher: 'edge-a', body: Buffer.from(want!, 'hex') }
