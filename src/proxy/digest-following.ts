@@ -113,13 +113,14 @@ export class DigestFollowing {
       stream = transport.follow(peer, want, {
         opened: (spoken) => {
           version = spoken
-          this.#state.isConnected = true
           this.#sent('want', want.length + PREFIX_BYTES)
           this.#changed('connected', peer.url)
         },
         frame: (bytes) => {
           const received = this.#receive(bytes, PREFIX_BYTES)
           if (received === undefined || refused !== undefined) return
+          // Not before: what is held may be of a life that is over, and only the publisher's own word tells.
+          if (received.refused === undefined && !received.left) this.#state.isConnected = true
           left = received.left
           if (received.refused !== undefined) refuse(received.refused)
           else if (!received.lacks || left) return
