@@ -1,4 +1,4 @@
-import { createServer } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { SystemClock } from '../../../src/adapters/system/system-clock.ts'
 import { SystemRandom } from '../../../src/adapters/system/system-random.ts'
@@ -76,7 +76,13 @@ export interface BarePeer {
   stop(): Promise<void>
 }
 
-export async function startBarePeer(name: string, expectedEntries: number, profile: UpdateProfile): Promise<BarePeer> {
+/** @param objects answers what is asked of its store */
+export async function startBarePeer(
+  name: string,
+  expectedEntries: number,
+  profile: UpdateProfile,
+  objects?: (request: IncomingMessage, response: ServerResponse) => void,
+): Promise<BarePeer> {
   const clock = new SystemClock()
   const events = new EventFanOut()
   const geometry = geometryFor(expectedEntries)
@@ -112,7 +118,10 @@ export async function startBarePeer(name: string, expectedEntries: number, profi
     expire: () => undefined,
   })
   const routes = transport.routes(exchange, () => '{}')
-  const server = createServer((request, response) => void routes(request, response))
+  const server = createServer((request, response) => {
+    if (objects !== undefined && request.url?.startsWith('/') === false) objects(request, response)
+    else void routes(request, response)
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   exchange.start()
   return {
