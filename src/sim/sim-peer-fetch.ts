@@ -22,8 +22,14 @@ export class SimPeerFetch<H extends AnsweringHost> implements PeerFetch<number> 
     this.#timeoutMs = timeoutMs
   }
 
-  async fetch(peer: Peer, request: RequestHead, signal: AbortSignal): Promise<FetchedResponse<number>> {
-    const reply = await this.#network.call(this.#host, peer.name, this.#timeoutMs, signal, (at, gone) =>
+  async fetch(
+    peer: Peer,
+    request: RequestHead,
+    signal: AbortSignal,
+    timeoutMs: number,
+  ): Promise<FetchedResponse<number>> {
+    const longestMs = Math.min(timeoutMs, this.#timeoutMs)
+    const reply = await this.#network.call(this.#host, peer.name, longestMs, signal, (at, gone) =>
       at.answer(request, this.#host.name, gone),
     )
     const { body } = reply

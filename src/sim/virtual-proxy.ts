@@ -4,13 +4,16 @@ import { evictionKinds, type EvictionKind } from '../core/directory/eviction-kin
 import { geometryFor } from '../core/filter/filter-geometry.ts'
 import { cacheKey, type CacheKey } from '../core/http/cache-key.ts'
 import type { RequestHead } from '../core/http/message-head.ts'
+import type { LookupPolicy } from '../core/peers/lookup-plan.ts'
 import type { Peer } from '../core/peers/peer.ts'
+import type { SharingMode } from '../core/peers/sharing-mode.ts'
 import { SummaryCacheProtocol, type ProtocolOptions } from '../core/protocol/summary-cache-protocol.ts'
 import { DEFAULT_UPDATE_OPTIONS, UPDATE_PROFILES, type UpdateProfile } from '../core/protocol/update-policy.ts'
 import { CacheProxy } from '../proxy/cache-proxy.ts'
 import { DigestExchange } from '../proxy/digest-exchange.ts'
 import { EventFanOut } from '../proxy/event-fan-out.ts'
 import { PeerLookup } from '../proxy/peer-lookup.ts'
+import { PeerProbes } from '../proxy/peer-probes.ts'
 import type { CacheStore, DigestTransport, Origin, PeerFetch, ProtocolVersion } from '../proxy/ports.ts'
 import type { ProxyEvent } from '../proxy/proxy-event.ts'
 import { ProxyMetrics } from '../proxy/proxy-metrics.ts'
@@ -32,6 +35,12 @@ export interface VirtualProxySettings {
   readonly capacityBytes: number
   readonly eviction: EvictionKind
   readonly peerTimeoutMs: number
+  readonly lookup: LookupPolicy
+  /** Whether peers that do not pay for being asked are switched off. */
+  readonly switchesOff: boolean
+  /** Of misses by which digests are probed for false misses. */
+  readonly probeShare: number
+  readonly sharing: SharingMode
   /** How long a body takes to come, at most. */
   readonly fillMs: number
   readonly fillFailureShare: number
@@ -96,6 +105,7 @@ export class VirtualProxy implements DigestHost, AnsweringHost {
   readonly maxBitCount: number
   readonly maxFrameBytes: number
   readonly #proxy: CacheProxy<number>
+  readonly #probes: PeerProbes<number>
   readonly #events = new EventFanOut()
   #isUp = true
 
@@ -169,20 +179,35 @@ export class VirtualProxy implements DigestHost, AnsweringHost {
     const simFetch = new SimPeerFetch<VirtualProxy>(network, this, settings.peerTimeoutMs)
     const peerFetch = seams.peerFetch?.(simFetch, this) ?? simFetch
     const asking: PeerFetch<number> = {
-      fetch: (peer, request, signal) => {
+      fetch: (peer, request, signal, timeoutMs) => {
         witness.asked(this, peer, request)
-        return peerFetch.fetch(peer, request, signal)
+        return peerFetch.fetch(peer, request, signal, timeoutMs)
       },
     }
+    const { protocol } = this
+    const events = this.#events
+    const { lookup: policy, switchesOff } = settings
+    const lookup = new PeerLookup({ protocol, fetcher: asking, clock, events, policy, switchesOff })
+    this.#probes = new PeerProbes({
+      protocol,
+      lookup,
+      fetcher: asking,
+      clock,
+      random: random.fork(3),
+      events,
+      share: settings.probeShare,
+    })
     this.#proxy = new CacheProxy({
       name: this.name,
       keyOf: cacheKey,
       store: seams.store?.(this.store, this) ?? this.store,
       origin: parts.origin,
-      peers: new PeerLookup(this.protocol, asking, clock, this.#events),
-      protocol: this.protocol,
+      peers: lookup,
+      probes: this.#probes,
+      sharing: settings.sharing,
+      protocol,
       clock,
-      events: this.#events,
+      events,
     })
   }
 
@@ -198,6 +223,7 @@ export class VirtualProxy implements DigestHost, AnsweringHost {
   /** With a goodbye, or as if killed: nothing that waited is gone on with. */
   stop(isClean: boolean): void {
     if (isClean) this.exchange.stop()
+    this.#probes.stop()
     this.transport.close(isClean)
     this.#isUp = false
     this.clock.stop()

@@ -152,8 +152,8 @@ export function miscounts(): VirtualProxySeams {
 /** A peer's 504 is taken for an object. */
 export const passesFalseHitsOn: VirtualProxySeams = {
   peerFetch: (fetch) => ({
-    fetch: async (peer, request, signal) => {
-      const { head, ...rest } = await fetch.fetch(peer, request, signal)
+    fetch: async (peer, request, signal, timeoutMs) => {
+      const { head, ...rest } = await fetch.fetch(peer, request, signal, timeoutMs)
       return { ...rest, head: { ...head, fields: head.fields.set('Cache-Status', `${peer.name}; hit`) } }
     },
   }),
@@ -162,8 +162,9 @@ export const passesFalseHitsOn: VirtualProxySeams = {
 /** A peer is asked as if by a client: it may ask others, and those us. */
 export const sendsPeersOn: VirtualProxySeams = {
   peerFetch: (fetch) => ({
-    fetch: (peer, request, signal) => {
-      return fetch.fetch(peer, { ...request, fields: request.fields.without(new Set(['cache-control'])) }, signal)
+    fetch: (peer, request, signal, timeoutMs) => {
+      const fields = request.fields.without(new Set(['cache-control']))
+      return fetch.fetch(peer, { ...request, fields }, signal, timeoutMs)
     },
   }),
 }
