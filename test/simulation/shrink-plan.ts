@@ -68,7 +68,8 @@ async function withShorterWaits(plan: Plan, stillBreaks: Test): Promise<Plan> {
     const { actions } = smallest
     const spareMs = actions[index]!.atMs - (actions[index - 1]?.atMs ?? 0) - SHORT_WAIT_MS
     for (let earlierMs = spareMs; earlierMs >= SHORT_WAIT_MS; earlierMs = Math.floor(earlierMs / 2)) {
-      const moved = actions.map((action, i) => (i < index ? action : { ...action, atMs: action.atMs - earlierMs }))
+      const moved = actions.slice(0, index)
+      for (const action of actions.slice(index)) moved.push({ ...action, atMs: action.atMs - earlierMs })
       const candidate = { ...smallest, actions: moved }
       if (!(await stillBreaks(candidate))) continue
       smallest = candidate
