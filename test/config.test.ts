@@ -324,6 +324,10 @@ log: { level: infos }
       'peers: [{ name: a, url: "https://a:1" }]',
       'peers[0].url: "https://a:1" cannot be reached without a certificate of ours; set peering.tls, or write',
     ],
+    [
+      'peering: { tls: { certificate: a, key: b, ca: c } }\npeers: [{ name: a, url: "https://a:1", transport: dir-update, updates: "a:2" }]',
+      'c.yaml:2:25: peers[0].url: updates come by UDP, which no certificate protects; write its proxy port, with http',
+    ],
     ['peering: { listen: { port: 1 } }', 'peering.listen: peering has no tls; write tls with certificate, key and ca'],
     ['peering: { tls: { certificate: a, ca: b } }', 'peering.tls: has no key; write the path of the PEM file'],
     ['peering: { tls: { certificate: a, key: b, ca: "" } }', 'peering.tls.ca: "" is no path'],

@@ -46,6 +46,9 @@ function readPeer(item: ConfigValue, hasCertificate: boolean): Peer | undefined 
   const updates = takesUpdates
     ? fields.required('updates', hostAndPort, 'write where it takes and sends its updates, as 10.0.0.2:3130')
     : fields.at('updates')?.fail('only a peer whose transport takes updates has an address for them', 'leave it out')
+  if (takesUpdates && url?.startsWith('https:')) {
+    fields.at('url')?.fail('updates come by UDP, which no certificate protects', 'write its proxy port, with http')
+  }
   if (name === undefined || url === undefined) return undefined
   return { name, url, ...(transport && { transport }), ...(updates && { updates }) }
 }

@@ -156,7 +156,7 @@ export class Operator implements ProxyControl {
   }
 
   ownDigest(): OwnDigestView {
-    const { profile, protocol, followerCount } = this.#parts
+    const { metrics, profile, protocol, followerCount } = this.#parts
     const { publisher } = protocol
     const { summary } = publisher
     return {
@@ -169,6 +169,7 @@ export class Operator implements ProxyControl {
       drift: publisher.drift,
       checksumFaults: publisher.checksumFaults,
       followers: followerCount(),
+      turnedAway: metrics.turnedAway(),
     }
   }
 

@@ -1,6 +1,6 @@
 import { MessagesAccount } from './messages-account.ts'
 import type { EventSink } from './ports.ts'
-import type { DatagramDrop, Outcome, ProxyEvent, RequestEnded } from './proxy-event.ts'
+import type { DatagramDrop, Outcome, ProxyEvent, RequestEnded, TurnedAwayCause } from './proxy-event.ts'
 import type { Statistics } from './views.ts'
 
 /** Folds a proxy's events into its statistics: the live proxy's `/v1/statistics` and the simulator's report alike. */
@@ -26,6 +26,14 @@ export class ProxyMetrics implements EventSink {
     malformed: 0,
     unsent: 0,
   }
+  readonly #turnedAway: Record<TurnedAwayCause, number> = {
+    certificate: 0,
+    signature: 0,
+    malformed: 0,
+    share: 0,
+    full: 0,
+    slow: 0,
+  }
   #requests = 0
   #bytesToClients = 0
 
@@ -47,9 +55,11 @@ export class ProxyMetrics implements EventSink {
       case 'datagrams-dropped':
         this.#datagramsDropped[event.cause] += event.count
         return
+      case 'peer-turned-away':
+        this.#turnedAway[event.cause]++
+        return
       case 'digest-received': // counted where it was sent
       case 'peer-changed':
-      case 'peer-turned-away':
       case 'digest-turned':
         return
     }
@@ -73,6 +83,11 @@ export class ProxyMetrics implements EventSink {
       interCache: this.#messages.interCache(),
       icp: this.#messages.icp(),
     }
+  }
+
+  /** How often peers did not get what they asked of our digest. A copy of its own. */
+  turnedAway(): Readonly<Record<TurnedAwayCause, number>> {
+    return { ...this.#turnedAway }
   }
 
   #requestEnded(request: RequestEnded): void {

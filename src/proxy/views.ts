@@ -1,7 +1,7 @@
 import type { FilterGeometry } from '../core/filter/filter-geometry.ts'
 import type { FalseHitCause } from '../core/peers/guess-counts.ts'
 import type { TransportName } from '../core/peers/transport-kinds.ts'
-import type { DatagramDrop, DigestFrameKind, Outcome } from './proxy-event.ts'
+import type { DatagramDrop, DigestFrameKind, Outcome, TurnedAwayCause } from './proxy-event.ts'
 
 // Plain values that describe a proxy to its operator: what the administration API answers with.
 
@@ -97,6 +97,8 @@ export interface OwnDigestView extends DigestView {
   /** Times that the published bits were not what their checksum said; 0 for ever. */
   readonly checksumFaults: number
   readonly followers: number
+  /** Requests of peers for it that were refused, and streams that were cut off. */
+  readonly turnedAway: Readonly<Record<TurnedAwayCause, number>>
 }
 
 export interface ReplicaView extends DigestView {

@@ -121,6 +121,17 @@ describe('messages against ICP (PROTOCOL: how messages are compared with ICP)', 
   })
 })
 
+test('peers that were turned away are counted by cause', () => {
+  const metrics = new ProxyMetrics()
+  const before = metrics.turnedAway()
+  for (const cause of ['signature', 'slow', 'signature'] as const) {
+    metrics.emit({ kind: 'peer-turned-away', peer: 'b', cause, reason: 'a test' })
+  }
+  const none = { certificate: 0, signature: 0, malformed: 0, share: 0, full: 0, slow: 0 }
+  expect(before).toEqual(none)
+  expect(metrics.turnedAway()).toEqual({ ...none, signature: 2, slow: 1 })
+})
+
 describe('for any events', () => {
   test('statistics agree with a plain tally, never fall, and are not changed by what comes later', () => {
     fc.assert(

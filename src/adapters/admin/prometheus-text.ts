@@ -96,6 +96,8 @@ export class PrometheusText {
       'Times that the published bits were not what their checksum said: 0 for ever.',
       digest.checksumFaults,
     )
+    const turnedAway = each('cause', digest.turnedAway)
+    this.#counter('peers_turned_away_total', 'Peers refused our digest or cut off, by cause.', turnedAway)
   }
 
   #peers(peers: readonly PeerView[]): void {

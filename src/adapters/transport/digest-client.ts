@@ -112,13 +112,16 @@ export class DigestClient {
       const mac = this.#frameMac(peer, answer)
       const tagBytes = mac === undefined ? 0 : TAG_BYTES
       const reader = new FrameReader(maxFrameBytes + tagBytes)
+      const maxAnswerBytes = maxFrameBytes + ANSWER_MARGIN_BYTES
       const frames: Uint8Array[] = []
       let size = 0
       for await (const chunk of answer.body) {
         size += chunk.length
-        if (size > maxFrameBytes + ANSWER_MARGIN_BYTES) throw new FetchError('http_protocol_error', TOO_LONG, 0)
+        if (size > maxAnswerBytes) throw new FetchError('http_protocol_error', `${TOO_LONG} ${maxAnswerBytes} bytes`, 0)
         for (const bytes of reader.push(chunk)) frames.push(provedFrame(bytes, mac))
-        if (frames.length > MAX_ANSWER_FRAMES) throw new FetchError('http_protocol_error', TOO_LONG, 0)
+        if (frames.length > MAX_ANSWER_FRAMES) {
+          throw new FetchError('http_protocol_error', `${TOO_LONG} ${MAX_ANSWER_FRAMES} frames`, 0)
+        }
       }
       if (!reader.atFrameEdge) throw new FetchError('connection_terminated', 'its answer ended within a frame', 0)
       return frames
@@ -205,7 +208,7 @@ export class DigestClient {
   }
 }
 
-const TOO_LONG = 'its answer to a want is longer than any can be'
+const TOO_LONG = 'its answer to a want is longer than any can be: more than'
 
 function unknownAt({ url }: Peer): string {
   return `${url} knows no route of a version that we speak: is it a summary-cache proxy?`

@@ -108,6 +108,7 @@ export class FakeProxy implements ProxyControl {
       audits: 4,
       drift: { missing: 0, surplus: 1 },
       checksumFaults: 0,
+      turnedAway: { certificate: 0, signature: 3, malformed: 0, share: 0, full: 0, slow: 1 },
     }
   }
 

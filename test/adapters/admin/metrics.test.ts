@@ -37,6 +37,8 @@ describe('/metrics', () => {
     expect(samples.get('summary_cache_inter_cache_messages_total{count="finding"}')).toBe(3)
     expect(samples.get('summary_cache_digest_frame_bytes_sent_total{frame="delta"}')).toBe(180)
     expect(samples.get('summary_cache_icp_messages_total{count="full"}')).toBe(4)
+    expect(samples.get('summary_cache_peers_turned_away_total{cause="signature"}')).toBe(3)
+    expect(samples.get('summary_cache_peers_turned_away_total{cause="slow"}')).toBe(1)
     expect(samples.get('summary_cache_store_used_bytes')).toBe(4096)
     expect(samples.get('summary_cache_start_time_seconds')).toBe(Date.UTC(2026, 11, 1) / 1000)
   })

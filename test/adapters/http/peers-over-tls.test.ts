@@ -207,7 +207,7 @@ describe('a peer with a certificate of the cluster', () => {
         a.port,
         `${line}\r\nHost: a\r\nCache-Control: only-if-cached\r\nConnection: close\r\n\r\n`,
       )
-      expect(answer, line).toMatch(/^HTTP\/1.1 403 /)
+      expect(answer, line).toMatch(/^HTTP\/1.1 403 .*this port is for peers/s)
     }
   })
 

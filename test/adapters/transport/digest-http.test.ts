@@ -2,7 +2,18 @@ import { request } from 'node:http'
 import { afterEach, describe, expect, test } from 'vitest'
 import { PartialSnapshot } from '../../../src/proxy/partial-snapshot.ts'
 import { BudgetError, FetchError } from '../../../src/proxy/ports.ts'
-import { bytesOf, follow, newTransport, PREFIX, raw, startPublisher, startServer, stopAll, until } from './support.ts'
+import {
+  bytesOf,
+  follow,
+  newTransport,
+  prefixed,
+  PREFIX,
+  raw,
+  startPublisher,
+  startServer,
+  stopAll,
+  until,
+} from './support.ts'
 
 afterEach(stopAll)
 
@@ -68,8 +79,10 @@ describe('following', () => {
   })
 
   test('frames that had come together with the one that closed the stream are not told', async () => {
-    const { peer, source } = await startPublisher()
-    source.frames = [bytesOf('one'), bytesOf('two'), bytesOf('three')]
+    const peer = await startServer((_request, response) => {
+      response.writeHead(200)
+      response.write(Buffer.concat(['one', 'two', 'three'].map((text) => prefixed(bytesOf(text)))))
+    })
     const told: string[] = []
     const end = Promise.withResolvers<string>()
     const stream = newTransport().follow(peer, bytesOf('want'), {
@@ -82,6 +95,21 @@ describe('following', () => {
     })
     expect(await end.promise).toBe('closed')
     expect(told).toEqual(['one'])
+  })
+
+  test('a stream lasts, though its head had a deadline and silent connections have an end', async () => {
+    const { peer, server, transport } = await startPublisher()
+    server.setTimeout(200)
+    const followed = follow(newTransport({ heartbeatMs: 300 }), peer)
+    await until(() => followed.log.length === 2)
+    // As a publisher does that has nothing to publish. The head's deadline is two seconds.
+    const startMs = performance.now()
+    while (performance.now() - startMs < 2_300) {
+      await new Promise((resolve) => setTimeout(resolve, 250))
+      transport.broadcast(bytesOf('heartbeat'))
+    }
+    expect(followed.log).not.toContain('closed')
+    followed.close()
   })
 
   test('a publisher of another name is not followed, and says who it is', async () => {

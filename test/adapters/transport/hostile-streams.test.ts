@@ -55,9 +55,9 @@ describe('a publisher that is not what it should be', () => {
   })
 
   test.each([
-    ['frames', (response: ServerResponse) => response.write(prefixed(new Uint8Array(500_000)))],
-    ['empty frames', (response: ServerResponse) => response.write(new Uint8Array(64 * 1024))],
-  ])('an answer to a want that has no end, of %s, is given up', async (_of, write) => {
+    ['frames', '1114112 bytes', (response: ServerResponse) => response.write(prefixed(new Uint8Array(500_000)))],
+    ['empty frames', '256 frames', (response: ServerResponse) => response.write(new Uint8Array(64 * 1024))],
+  ])('an answer to a want that has no end, of %s, is given up', async (_of, bound, write) => {
     const gone = Promise.withResolvers<void>()
     const peer = await startServer((_request, response) => {
       response.writeHead(200)
@@ -68,7 +68,9 @@ describe('a publisher that is not what it should be', () => {
       }
       go()
     })
-    await expect(newTransport().ask(peer, bytesOf('want'), never)).rejects.toThrow('longer than any can be')
+    await expect(newTransport().ask(peer, bytesOf('want'), never)).rejects.toThrow(
+      `longer than any can be: more than ${bound}`,
+    )
     await gone.promise
   })
 

@@ -207,6 +207,10 @@ describe('hostile publishers', () => {
     ],
     [
       'a: the rest of its snapshot is not what was asked for',
+      { status: 206, fields: { etag, 'content-range': 'bytes 5-10/11' }, body: '56789a' },
+    ],
+    [
+      'a: the rest of its snapshot is not what was asked for',
       { status: 206, fields: { etag, 'content-range': 'bytes 5-8/10' }, body: '5678' },
     ],
     [
@@ -231,6 +235,18 @@ describe('hostile publishers', () => {
     const end = await lied(partial, { status: 206, fields: { etag, 'content-range': 'bytes 5-9/10' }, body: '567' })
     expect(end).not.toBe('it was believed')
     expect([partial.tag, partial.receivedBytes, partial.isWhole]).toEqual(['7.0.1', 8, false])
+  })
+
+  test('nor is one that ends early as if that were its end', async () => {
+    const partial = begun()
+    const peer = await startServer((_request, response) => {
+      response.writeHead(206, { etag, 'content-range': 'bytes 5-9/10' })
+      response.end('567')
+    })
+    await expect(newTransport().readSnapshot(peer, partial, never)).rejects.toThrow(
+      'its snapshot ended at 8 of 10 bytes',
+    )
+    expect(partial.receivedBytes).toBe(8)
   })
 
   test('a whole snapshot in the place of a range is taken from its start', async () => {

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
-import { component, count, listOf, milliseconds, nullable, ref, share } from './building-blocks.ts'
+import { TURNED_AWAY_CAUSES } from '../../../proxy/proxy-event.ts'
+import { component, count, countEach, listOf, milliseconds, nullable, ref, share } from './building-blocks.ts'
 
 export const GeometrySchema = component(
   'Geometry',
@@ -54,6 +55,7 @@ export const OwnDigestSchema = component(
     }),
     checksumFaults: count('Times that the published bits were not what their checksum said: 0 for ever.'),
     followers: count('Peers that follow this digest.'),
+    turnedAway: countEach(TURNED_AWAY_CAUSES, 'Peers refused or cut off, by cause.'),
   }),
 )
 
