@@ -73,7 +73,9 @@ export class ReplicaRules {
     if (!isWhole) return
     const { latestHeard } = watched
     if (latestHeard === undefined || compareNames(name, latestHeard) > 0) watched.latestHeard = name
-    watched.highestIncarnation = Math.max(watched.highestIncarnation, name.incarnation)
+    // What comes late of a life that is over says nothing of the present one.
+    if (name.incarnation < watched.highestIncarnation) return
+    watched.highestIncarnation = name.incarnation
     watched.leftAtMs = isGoodbye ? nowMs : Infinity
   }
 
