@@ -1,4 +1,6 @@
 import type { EvictionKind } from '../core/directory/eviction-kinds.ts'
+import { DEFAULT_LOOKUP_POLICY, type LookupPolicy } from '../core/peers/lookup-plan.ts'
+import type { SharingMode } from '../core/peers/sharing-mode.ts'
 import type { UpdateProfile } from '../core/protocol/update-policy.ts'
 import type { ProtocolVersion } from '../proxy/ports.ts'
 import { SeededRandom } from './seeded-random.ts'
@@ -65,6 +67,10 @@ export interface Setting {
   readonly eviction: EvictionKind
   readonly fillMs: number
   readonly fillFailureShare: number
+  readonly lookup: LookupPolicy
+  readonly switchesOff: boolean
+  readonly probeShare: number
+  readonly sharing: SharingMode
   /** By proxy. */
   readonly versions: readonly ProtocolVersion[]
 }
@@ -116,6 +122,10 @@ function settingOf(random: SeededRandom, options: PlanOptions): Setting {
     eviction: random.pick(['sieve', 'lru']),
     fillMs: random.pick([0, 20, 400]),
     fillFailureShare: random.pick([0, 0.05]),
+    lookup: { ...DEFAULT_LOOKUP_POLICY, ask: random.pick(['best', 'best', 'all']), tries: random.between(1, 3) },
+    switchesOff: random.chance(0.7),
+    probeShare: random.pick([0, 0.1]),
+    sharing: random.pick(['copy', 'copy', 'single-copy']),
     versions: Array.from({ length: proxyCount }, () => (mixes && random.chance(0.5) ? 1 : 2)),
   }
 }

@@ -28,8 +28,8 @@ export class SimPeerFetch<H extends AnsweringHost> implements PeerFetch<number> 
     signal: AbortSignal,
     timeoutMs: number,
   ): Promise<FetchedResponse<number>> {
-    const limitMs = Math.min(timeoutMs, this.#timeoutMs)
-    const reply = await this.#network.call(this.#host, peer.name, limitMs, signal, (at, gone) =>
+    const longestMs = Math.min(timeoutMs, this.#timeoutMs)
+    const reply = await this.#network.call(this.#host, peer.name, longestMs, signal, (at, gone) =>
       at.answer(request, this.#host.name, gone),
     )
     const { body } = reply

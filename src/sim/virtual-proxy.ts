@@ -4,8 +4,9 @@ import { evictionKinds, type EvictionKind } from '../core/directory/eviction-kin
 import { geometryFor } from '../core/filter/filter-geometry.ts'
 import { cacheKey, type CacheKey } from '../core/http/cache-key.ts'
 import type { RequestHead } from '../core/http/message-head.ts'
-import { DEFAULT_LOOKUP_POLICY } from '../core/peers/lookup-plan.ts'
+import type { LookupPolicy } from '../core/peers/lookup-plan.ts'
 import type { Peer } from '../core/peers/peer.ts'
+import type { SharingMode } from '../core/peers/sharing-mode.ts'
 import { SummaryCacheProtocol, type ProtocolOptions } from '../core/protocol/summary-cache-protocol.ts'
 import { DEFAULT_UPDATE_OPTIONS, UPDATE_PROFILES, type UpdateProfile } from '../core/protocol/update-policy.ts'
 import { CacheProxy } from '../proxy/cache-proxy.ts'
@@ -34,6 +35,12 @@ export interface VirtualProxySettings {
   readonly capacityBytes: number
   readonly eviction: EvictionKind
   readonly peerTimeoutMs: number
+  readonly lookup: LookupPolicy
+  /** Whether peers that do not pay for being asked are switched off. */
+  readonly switchesOff: boolean
+  /** Of misses by which digests are probed for false misses. */
+  readonly probeShare: number
+  readonly sharing: SharingMode
   /** How long a body takes to come, at most. */
   readonly fillMs: number
   readonly fillFailureShare: number
@@ -81,8 +88,6 @@ export interface VirtualProxySeams {
 }
 
 const MAX_BIT_COUNT_FACTOR = 16
-/** Of local misses, at which a peer is asked that does not claim the key. */
-const PROBE_SHARE = 0.1
 
 /** One life of a proxy, joined from the parts of the live one, over simulated ports (the live one's: `serve.ts`). */
 export class VirtualProxy implements DigestHost, AnsweringHost {
@@ -179,22 +184,18 @@ export class VirtualProxy implements DigestHost, AnsweringHost {
         return peerFetch.fetch(peer, request, signal, timeoutMs)
       },
     }
-    const lookup = new PeerLookup({
-      protocol: this.protocol,
+    const { protocol } = this
+    const events = this.#events
+    const { lookup: policy, switchesOff } = settings
+    const lookup = new PeerLookup({ protocol, fetcher: asking, clock, events, policy, switchesOff })
+    this.#probes = new PeerProbes({
+      protocol,
+      lookup,
       fetcher: asking,
       clock,
-      events: this.#events,
-      policy: DEFAULT_LOOKUP_POLICY,
-      switchesOff: true,
-    })
-    this.#probes = new PeerProbes({
-      protocol: this.protocol,
-      lookup,
-      fetcher: peerFetch,
-      clock,
       random: random.fork(3),
-      events: this.#events,
-      share: PROBE_SHARE,
+      events,
+      share: settings.probeShare,
     })
     this.#proxy = new CacheProxy({
       name: this.name,
@@ -203,10 +204,10 @@ export class VirtualProxy implements DigestHost, AnsweringHost {
       origin: parts.origin,
       peers: lookup,
       probes: this.#probes,
-      sharing: 'copy',
-      protocol: this.protocol,
+      sharing: settings.sharing,
+      protocol,
       clock,
-      events: this.#events,
+      events,
     })
   }
 
@@ -221,8 +222,8 @@ export class VirtualProxy implements DigestHost, AnsweringHost {
 
   /** With a goodbye, or as if killed: nothing that waited is gone on with. */
   stop(isClean: boolean): void {
-    this.#probes.stop()
     if (isClean) this.exchange.stop()
+    this.#probes.stop()
     this.transport.close(isClean)
     this.#isUp = false
     this.clock.stop()

@@ -217,8 +217,7 @@ inline receiveSnapshot() {
     :: else
     fi
   :: else ->
-    R.newest = message.to;
-    for (i : 0 .. WAITING - 1) { R.newest = (R.waiting[i].to > R.newest -> R.waiting[i].to : R.newest) };
+    R.newest = (message.to > R.newest -> message.to : R.newest);
     if
     :: R.build.to == NONE -> copyWay(R.build, message)
     :: R.build.to != NONE && R.build.from == NONE && message.to <= R.build.to
@@ -289,7 +288,10 @@ inline receive() {
       R.newest = (message.to > R.newest -> message.to : R.newest);
 #endif
       if
-      :: kind == HEARTBEAT && message.to == R.held -> proved(R.held)
+      :: kind == HEARTBEAT && message.to == R.held ->
+        proved(R.held);
+        for (i : 0 .. WAITING - 1) { forgetWay(R.waiting[i]) };
+        R.newest = R.held
       :: kind == HEARTBEAT && message.to != R.held
       :: kind == CHANGE -> receiveChange()
       fi

@@ -114,7 +114,7 @@ export class Invariants implements SimulationWitness {
         if (lag === undefined) continue
         if (!isLate) return false
         const [a, b] = [follower, publisher].map(({ index }) => plan.setting.versions[index])
-        const rule = a === b ? 2 : 15
+        const rule = a === 2 && b === 2 ? 2 : 15
         this.#findings.add(
           rule,
           `${limitMs} ms after the last fault ${follower.name} lags behind ${publisher.name}: ${lag}`,

@@ -62,16 +62,20 @@ export class ReplicaRules {
     watched.lastHeardMs = nowMs
     const message = messageOf(frame, follower.maxBitCount)
     if (message === undefined) watched.hasBadFrame = true
-    if (!isWhole || message === undefined || message.kind === 'want') return
+    if (message === undefined || message.kind === 'want') return
     const isGoodbye = message.kind === 'goodbye'
     // A digest that claims everything is refused, whatever it is called.
     if (!isGoodbye && message.state.setBitCount > MAX_FILL * message.state.geometry.bitCount) return
     const name = isGoodbye ? message.name : message.state.name
-    const { latestHeard } = watched
     const held = watched.state.digest.replica.name
-    const isHeld = message.kind === 'heartbeat' && held !== undefined && compareNames(name, held) === 0
-    if (latestHeard === undefined || isHeld || compareNames(name, latestHeard) > 0) watched.latestHeard = name
-    watched.highestIncarnation = Math.max(watched.highestIncarnation, name.incarnation)
+    // Names are never damaged, so this is said even where the counts are.
+    if (message.kind === 'heartbeat' && held !== undefined && compareNames(name, held) === 0) watched.latestHeard = name
+    if (!isWhole) return
+    const { latestHeard } = watched
+    if (latestHeard === undefined || compareNames(name, latestHeard) > 0) watched.latestHeard = name
+    // What comes late of a life that is over says nothing of the present one.
+    if (name.incarnation < watched.highestIncarnation) return
+    watched.highestIncarnation = name.incarnation
     watched.leftAtMs = isGoodbye ? nowMs : Infinity
   }
 

@@ -2,7 +2,8 @@ import type { Action, Plan } from '../../src/sim/faults.ts'
 import { runPlan, type PlanRun } from './run-plan.ts'
 import type { VirtualProxySeams } from '../../src/sim/virtual-proxy.ts'
 
-const MAX_RUNS = 600
+const MAX_RUNS = 1_000
+const SHORT_WAIT_MS = 400
 
 export interface ShrunkPlan {
   readonly plan: Plan
@@ -29,6 +30,7 @@ export async function shrinkPlan(broken: Plan, rule: number, seams?: VirtualProx
     const before = plan
     plan = await withFewerActions(plan, stillBreaks)
     plan = await withFewerProxies(plan, stillBreaks)
+    plan = await withShorterWaits(plan, stillBreaks)
     plan = await withLessTime(plan, stillBreaks)
     isSmaller = plan !== before && runs < MAX_RUNS
   }
@@ -55,6 +57,24 @@ async function withFewerProxies(plan: Plan, stillBreaks: Test): Promise<Plan> {
   for (let index = plan.setting.proxyCount - 1; index >= 0 && smallest.setting.proxyCount > 2; index--) {
     const candidate = withoutProxy(smallest, index)
     if (await stillBreaks(candidate)) smallest = candidate
+  }
+  return smallest
+}
+
+/** Where nothing is done for long, what comes after is done earlier. */
+async function withShorterWaits(plan: Plan, stillBreaks: Test): Promise<Plan> {
+  let smallest = plan
+  for (let index = 0; index < smallest.actions.length; index++) {
+    const { actions } = smallest
+    const spareMs = actions[index]!.atMs - (actions[index - 1]?.atMs ?? 0) - SHORT_WAIT_MS
+    for (let earlierMs = spareMs; earlierMs >= SHORT_WAIT_MS; earlierMs = Math.floor(earlierMs / 2)) {
+      const moved = actions.slice(0, index)
+      for (const action of actions.slice(index)) moved.push({ ...action, atMs: action.atMs - earlierMs })
+      const candidate = { ...smallest, actions: moved }
+      if (!(await stillBreaks(candidate))) continue
+      smallest = candidate
+      break
+    }
   }
   return smallest
 }

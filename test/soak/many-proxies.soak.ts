@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { compareNames } from '../../src/core/digest/digest-name.ts'
+import { DEFAULT_LOOKUP_POLICY } from '../../src/core/peers/lookup-plan.ts'
 import type { Action, Plan } from '../../src/sim/faults.ts'
 import { Simulation } from '../../src/sim/simulation.ts'
 import type { SimulatedWorld, SimulationWitness } from '../../src/sim/simulation-witness.ts'
@@ -91,6 +92,10 @@ function planOf(proxyCount: number): Plan {
       eviction: 'sieve',
       fillMs: 0,
       fillFailureShare: 0,
+      lookup: DEFAULT_LOOKUP_POLICY,
+      switchesOff: true,
+      probeShare: 0,
+      sharing: 'copy',
       versions: Array.from({ length: proxyCount }, () => 2),
     },
     actions,
