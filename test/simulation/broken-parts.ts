@@ -127,10 +127,11 @@ export const setsNobodyAside = follower((_peer, _frame, receive) => {
   return received?.refused === undefined ? received : { ...received, refused: undefined }
 })
 
-/** What was proved once counts as proved for ever. */
+/** What was proved once counts as proved for ever, and its publisher as there. */
 export const believesOldProofs = follower((peer, _frame, receive) => {
   const { digest } = peer
   digest.isProved = () => digest.state !== undefined
+  Object.defineProperty(peer, 'isConnected', { get: () => true, set: () => undefined, configurable: true })
   return receive()
 })
 
