@@ -159,7 +159,8 @@ export class Replica implements MembershipFilter {
   receive(message: DigestMessage): Merge {
     if (message.kind === 'want') return this.#refuse('refused-want')
     const { incarnation } = message.kind === 'goodbye' ? message.name : message.state.name
-    if (incarnation < this.#incarnation) return 'refused-incarnation'
+    // A goodbye of an old life, late, is of no consequence.
+    if (incarnation < this.#incarnation) return message.kind === 'goodbye' ? 'stale' : 'refused-incarnation'
     if (incarnation > this.#incarnation || message.kind === 'goodbye') this.#forget(incarnation)
     if (message.kind === 'goodbye') return 'left'
 

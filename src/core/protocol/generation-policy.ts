@@ -5,6 +5,8 @@ export interface GenerationLimits {
   readonly pendingClearShare: number
   /** And at this age at the latest; stuck counters are freed then. */
   readonly generationAgeMs: number
+  /** Of what a proxy that is configured as we are accepts: no digest grows beyond. */
+  readonly maxBitCount: number
 }
 
 export interface GenerationFacts {
@@ -58,8 +60,8 @@ export function generationDue(
   const sameSize = canRefill ? geometry : undefined
   if (setBitCount > MAX_FILL * geometry.bitCount) {
     if (liveBitCount < FILL_AFTER_TURNOVER * geometry.bitCount) return { reason: 'pending-clears', refill: undefined }
-    const larger = fittingGeometry(facts)
-    if (canRefill && !sameGeometry(larger, geometry)) return { reason: 'fill', refill: larger }
+    const larger = withinBound(fittingGeometry(facts), limits)
+    if (canRefill && larger.bitCount > geometry.bitCount) return { reason: 'fill', refill: larger }
   }
   if (facts.sparseForMs >= SPARSE_FOR_MS && canRefill) {
     const smaller = fittingGeometry(facts)
@@ -80,6 +82,10 @@ export function clearsExceedShare(
 
 export function isSparse({ entryCount, geometry }: Pick<GenerationFacts, 'entryCount' | 'geometry'>): boolean {
   return geometry.bitCount > SPARSE_BITS_PER_ENTRY * Math.max(SMALLEST_ENTRIES, entryCount)
+}
+
+function withinBound(geometry: FilterGeometry, { maxBitCount }: GenerationLimits): FilterGeometry {
+  return geometry.bitCount <= maxBitCount ? geometry : { ...geometry, bitCount: maxBitCount }
 }
 
 /** For twice the entries there are now. */

@@ -269,8 +269,10 @@ describe('incarnations', () => {
   test('of an earlier life are refused', () => {
     const replica = following(new TestPublisher(geometry, 5))
     const old = new TestPublisher(geometry, 4)
-    const frames = [old.heartbeat(), old.snapshot(), old.add('a').delta(), encodeGoodbye(old.name)]
+    const frames = [old.heartbeat(), old.snapshot(), old.add('a').delta()]
     for (const frame of frames) expect(replica.receive(decoded(frame))).toBe('refused-incarnation')
+    // It only comes late.
+    expect(replica.receive(decoded(encodeGoodbye(old.name)))).toBe('stale')
     expect(replica.name?.incarnation).toBe(5)
     expect(replica.lacks).toBe(false)
   })

@@ -57,6 +57,7 @@ function publishing(expectedEntries = 200): { publisher: DigestPublisher; keys: 
       pendingClearShare: 0.03,
       generationAgeMs: 86_400_000,
       heartbeatMs: 5_000,
+      maxBitCount: MAX_BIT_COUNT,
     },
     0,
   )

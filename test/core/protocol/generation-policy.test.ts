@@ -8,7 +8,7 @@ import {
 } from '../../../src/core/protocol/generation-policy.ts'
 
 const geometry = geometryFor(1_000)
-const limits = { pendingClearShare: 0.03, generationAgeMs: 86_400_000 }
+const limits = { pendingClearShare: 0.03, generationAgeMs: 86_400_000, maxBitCount: 16 * geometry.bitCount }
 const MAX_AGE_MS = 1_000
 
 function facts(some: Partial<GenerationFacts> = {}): GenerationFacts {
@@ -63,6 +63,19 @@ describe('rule 5: the size follows the entries', () => {
     expect(plan?.reason).toBe('fill')
     expect(plan!.refill!.bitCount).toBe(geometryFor(2 * 2_900).bitCount)
     expect(plan!.refill!.bitCount).toBeGreaterThanOrEqual(16 * 2_900)
+  })
+
+  test('but none that proxies configured alike would refuse', () => {
+    const flood = facts({ setBitCount: half + 1, liveBitCount: half, entryCount: 1e9 })
+    expect(generationDue(flood, limits, MAX_AGE_MS)?.refill?.bitCount).toBe(16 * geometry.bitCount)
+    const largest = { ...geometry, bitCount: 16 * geometry.bitCount }
+    const full = {
+      ...flood,
+      geometry: largest,
+      setBitCount: 0.6 * largest.bitCount,
+      liveBitCount: 0.6 * largest.bitCount,
+    }
+    expect(generationDue(full, limits, MAX_AGE_MS)).toBe(undefined)
   })
 
   test('unless a turnover would bring it below 0.45', () => {
