@@ -13,19 +13,22 @@ export interface GuessCounts {
   /** Asked, and no answer came in time or the connection failed: no guess of the digest's. */
   failures: number
   /** Times the digest was tested for a key, and the times it claimed one: the base of the measured error. */
-  tests: number
+  readonly tests: number
   claims: number
   /** Asked, on a sample, though its digest did not claim the key; and had it all the same. */
   probes: number
   falseMisses: number
 }
 
-export function newGuessCounts(): GuessCounts {
+/** @param testCount how often the digest has been tested so far: counted by the lookups, not by the peer */
+export function newGuessCounts(testCount: () => number): GuessCounts {
   return {
     trueHits: 0,
     falseHits: { collision: 0, 'pending-clear': 0, freshness: 0, variant: 0, unknown: 0 },
     failures: 0,
-    tests: 0,
+    get tests() {
+      return testCount()
+    },
     claims: 0,
     probes: 0,
     falseMisses: 0,

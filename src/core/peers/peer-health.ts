@@ -12,6 +12,12 @@ export class PeerHealth {
   #retryAtMs = -Infinity
   #suspended = false
   #reason = ''
+  readonly #changed: () => void
+
+  /** @param changed called when `mayBeAsked` has changed */
+  constructor(changed: () => void = () => undefined) {
+    this.#changed = changed
+  }
 
   failed(nowMs: number, reason: string): void {
     // Requests that were under way together fail together: one failure, no reason to double the pause.
@@ -21,12 +27,14 @@ export class PeerHealth {
     this.#retryAtMs = nowMs + pauseMs
     this.#suspended = true
     this.#reason = reason
+    this.#changed()
   }
 
   /** A frame came from it. Returns true when that ends a suspension. */
   heard(nowMs: number): boolean {
     if (!this.#suspended || nowMs < this.#retryAtMs) return false
     this.#suspended = false
+    this.#changed()
     return true
   }
 

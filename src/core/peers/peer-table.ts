@@ -8,11 +8,12 @@ import { newGuessCounts, type GuessCounts } from './guess-counts.ts'
 import type { Peer } from './peer.ts'
 import { PeerHealth } from './peer-health.ts'
 import { PeerWorth } from './peer-worth.ts'
+import { TestCounts, type Tested } from './test-counts.ts'
 
 /** Each of them costs the memory of its digest. */
 export const MAX_PEERS = 1_024
 
-export type PeerTableOptions = Omit<FollowedDigestOptions, 'makeBuffers'>
+export type PeerTableOptions = Omit<FollowedDigestOptions, 'makeBuffers' | 'changed'>
 
 /** Its URL is hashed a second time where a peer's digest came over the paper's wire; without one those claim nothing. */
 export type LookupKey = KeyHash & { readonly url?: string }
@@ -23,6 +24,8 @@ export interface PeerState {
   readonly peer: Peer
   readonly health: PeerHealth
   readonly guesses: GuessCounts
+  /** A lookup has tested the digest that came over the paper's wire. */
+  readonly testedOnPaper: () => void
   readonly digest: FollowedDigest
   /** In the place of `digest`, where the peer's comes over the paper's wire. */
   readonly paper: PaperReplica | undefined
@@ -41,6 +44,8 @@ export class PeerTable {
   readonly #states: (PeerState | undefined)[] = []
   readonly #replicas = new ReplicaTable()
   readonly #claiming = new Uint32Array(MAX_PEERS)
+  readonly #tests = new TestCounts(() => this.#tested())
+  #size = 0
   /** Those with a paper replica. */
   #onPaper: readonly PeerState[] = []
   readonly #paperHasher = new PaperHasher()
@@ -55,21 +60,39 @@ export class PeerTable {
     let index = this.#states.indexOf(undefined)
     if (index < 0) index = this.#states.length
     if (index === MAX_PEERS) return undefined
+    const tests = this.#tests
+    const changed = (): void => tests.consultationChanged()
+    let isConnected = true
+    let paperTests = 0
+    const digest: FollowedDigest = new FollowedDigest({
+      ...this.#options,
+      makeBuffers: (head) => this.#replicas.buffersFor(index, head),
+      changed: () => {
+        // Most frames prove anew what is proved already.
+        if (tests.isCounting(index) !== digest.provedUntilMs > -Infinity) changed()
+      },
+    })
     const state: PeerState = {
       index,
       peer,
-      health: new PeerHealth(),
-      guesses: newGuessCounts(),
-      digest: new FollowedDigest({
-        ...this.#options,
-        makeBuffers: (head) => this.#replicas.buffersFor(index, head),
-      }),
+      health: new PeerHealth(changed),
+      guesses: newGuessCounts(() => tests.of(index) + paperTests),
+      testedOnPaper: () => void paperTests++,
+      digest,
       paper,
       worth: new PeerWorth(),
       latencyMs: 0,
       truthfulness: FIRST_TRUTHFULNESS,
-      isConnected: true,
+      get isConnected() {
+        return isConnected
+      },
+      set isConnected(is) {
+        isConnected = is
+        changed()
+      },
     }
+    tests.forget(index)
+    this.#size++
     this.#states[index] = state
     this.#replicas.set(index, state.digest.replica)
     if (paper !== undefined) this.#onPaper = [...this.#onPaper, state]
@@ -80,6 +103,8 @@ export class PeerTable {
     const state = this.named(name)
     if (state === undefined) return undefined
     this.#states[state.index] = undefined
+    this.#tests.forget(state.index)
+    this.#size--
     this.#replicas.set(state.index, undefined)
     this.#onPaper = this.#onPaper.filter((other) => other !== state)
     return state
@@ -95,7 +120,8 @@ export class PeerTable {
 
   /** Indexes of those to ask for the key, best first, counted as tests of their digests. */
   candidates(key: LookupKey, nowMs: number): number[] {
-    for (const state of this.#states) if (state !== undefined && isConsulted(state, nowMs)) state.guesses.tests++
+    this.#tests.lookup(nowMs)
+    for (const state of this.#onPaper) if (isConsulted(state, nowMs)) state.testedOnPaper()
     const claiming = this.claimants(key, nowMs)
     for (const state of claiming) state.guesses.claims++
     return claiming.filter(({ worth }) => !worth.isOff).map((state) => state.index)
@@ -136,7 +162,15 @@ export class PeerTable {
   }
 
   get size(): number {
-    return this.all().length
+    return this.#size
+  }
+
+  /** By arithmetic: all but the few whose digests come over the paper's wire. */
+  #tested(): Tested[] {
+    return this.all().map(({ digest, health, index, isConnected, paper }) => ({
+      index,
+      consultedUntilMs: paper === undefined && isConnected && health.mayBeAsked ? digest.provedUntilMs : -Infinity,
+    }))
   }
 }
 

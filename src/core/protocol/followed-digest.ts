@@ -42,6 +42,8 @@ export interface FollowedDigestOptions {
   readonly budgets: PeerBudgets
   /** Where its states lie; arrays of its own when not given. */
   readonly makeBuffers?: (state: StateHead) => ReplicaBuffers
+  /** Called when a frame or a build may have proved the replica, or thrown it away. */
+  readonly changed?: () => void
 }
 
 /**
@@ -53,10 +55,12 @@ export class FollowedDigest {
   readonly #bytes: TokenBucket
   readonly #steps: TokenBucket
   readonly replica: Replica
+  readonly #changed: (() => void) | undefined
   #provedAtMs = -Infinity
   #provedAgeMs = 0
 
-  constructor({ budgets, hashing, heartbeatMs, makeBuffers, maxBitCount }: FollowedDigestOptions) {
+  constructor({ budgets, changed, hashing, heartbeatMs, makeBuffers, maxBitCount }: FollowedDigestOptions) {
+    this.#changed = changed
     this.#limits = { maxBitCount, hashing }
     this.#staleAfterMs = 3 * heartbeatMs
     this.#bytes = new TokenBucket(budgets.receivedBytes)
@@ -78,9 +82,14 @@ export class FollowedDigest {
     return this.#provedAgeMs + this.provedAgoMs(nowMs)
   }
 
+  /** Until when it counts as proved if nothing more comes; -Infinity before the first state. */
+  get provedUntilMs(): number {
+    return this.replica.state === undefined ? -Infinity : this.#provedAtMs + this.#staleAfterMs
+  }
+
   /** Proved, and not too long ago. */
   isProved(nowMs: number): boolean {
-    return this.replica.state !== undefined && this.provedAgoMs(nowMs) <= this.#staleAfterMs
+    return nowMs <= this.provedUntilMs
   }
 
   /** The frame that asks the publisher for what we lack. */
@@ -105,8 +114,10 @@ export class FollowedDigest {
     }
     const before = this.replica.stepCount
     const merge = this.replica.receive(message)
-    if (!this.#steps.take(this.replica.stepCount - before, nowMs)) return refusal(message.kind, merge, TOO_MUCH_WORK)
-    if (merge === 'applied' || merge === 'proved') this.#proved(nowMs)
+    const isAffordable = this.#steps.take(this.replica.stepCount - before, nowMs)
+    if (isAffordable && (merge === 'applied' || merge === 'proved')) this.#proved(nowMs)
+    this.#changed?.()
+    if (!isAffordable) return refusal(message.kind, merge, TOO_MUCH_WORK)
     return { kind: message.kind, merge, lacks: this.replica.lacks, refused: REFUSED[merge as Refusal] }
   }
 
@@ -122,6 +133,7 @@ export class FollowedDigest {
     const more = this.replica.work(BUILD_STEP_POSITIONS)
     this.#steps.take(this.replica.stepCount - stepsBefore, nowMs)
     if (this.replica.state !== before && this.replica.state !== undefined) this.#proved(nowMs)
+    this.#changed?.()
     return more
   }
 
