@@ -3,7 +3,7 @@ import type { CacheKey } from '../core/http/cache-key.ts'
 import type { RequestHead } from '../core/http/message-head.ts'
 import { smoothedTruth } from '../core/peers/candidate-selection.ts'
 import type { FalseHitCause } from '../core/peers/guess-counts.ts'
-import { LookupPlan, type LookupPolicy, type LookupStep } from '../core/peers/lookup-plan.ts'
+import { addedDelayMs, LookupPlan, type LookupPolicy, type LookupStep } from '../core/peers/lookup-plan.ts'
 import type { PeerState } from '../core/peers/peer-table.ts'
 import { SmoothedTime } from '../core/peers/smoothed-time.ts'
 import type { SummaryCacheProtocol } from '../core/protocol/summary-cache-protocol.ts'
@@ -96,11 +96,12 @@ export class PeerLookup<B> {
     } catch (error) {
       if (!(error instanceof FetchError)) throw error
       if (error.code === 'cancelled') {
-        if (notNeeded?.aborted !== true) throw error
+        // The question was sent all the same.
         this.#told(state, 'cancelled', undefined, error.requestHeadBytes, 0, startMs)
+        if (notNeeded?.aborted !== true) throw error
         return { outcome: 'failed' }
       }
-      this.#failed(state, error, startMs)
+      this.#failed(state, error, startMs, timeoutMs)
       return { outcome: 'failed' }
     }
     const elapsedMs = clock.monotonicMs() - startMs
@@ -120,14 +121,18 @@ export class PeerLookup<B> {
     return { outcome: 'false-hit' }
   }
 
-  #failed(state: PeerState, error: FetchError, startMs: number): void {
-    const { clock, events } = this.#parts
+  #failed(state: PeerState, error: FetchError, startMs: number, timeoutMs: number): void {
+    const { clock, events, policy } = this.#parts
     const nowMs = clock.monotonicMs()
     state.guesses.failures++
-    if (state.health.mayBeAsked) {
-      events.emit({ kind: 'peer-changed', peer: state.peer.name, state: 'suspended', reason: error.message })
+    // Cut off early, since others had used up the request's time: that says nothing of this one's health.
+    const wasCutShort = error.code === 'http_response_timeout' && timeoutMs < addedDelayMs(policy, this.originMs) / 2
+    if (!wasCutShort) {
+      if (state.health.mayBeAsked) {
+        events.emit({ kind: 'peer-changed', peer: state.peer.name, state: 'suspended', reason: error.message })
+      }
+      state.health.failed(nowMs, error.message)
     }
-    state.health.failed(nowMs, error.message)
     this.#told(state, 'failed', undefined, error.requestHeadBytes, 0, startMs)
     this.#judge(state, 'failed', nowMs - startMs)
   }
