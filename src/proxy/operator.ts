@@ -218,7 +218,7 @@ export class Operator implements ProxyControl {
             ...(entry === undefined
               ? claiming
                   .filter(({ worth }) => !worth.isOff)
-                  .slice(0, lookup.tries)
+                  .slice(0, lookup.ask === 'all' ? undefined : lookup.tries)
                   .map((state) => `ask peer ${state.peer.name}${lookup.ask === 'all' ? ', with the others' : ''}`)
               : []),
             entry === undefined ? `fetch from the origin` : `validate at the origin (${verdict})`,
@@ -235,7 +235,9 @@ export class Operator implements ProxyControl {
         name: state.peer.name,
         claims: protocol.peers.isClaimed(state, key),
         consulted: isConsulted(state, nowMs),
-        reason: this.#peerView(state).reason || choiceReason(state, claiming, lookup.tries),
+        reason:
+          this.#peerView(state).reason ||
+          choiceReason(state, claiming, lookup.ask === 'all' ? claiming.length : lookup.tries),
       })),
       plan,
     }

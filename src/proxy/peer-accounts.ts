@@ -1,12 +1,13 @@
 import { isUpdate } from './messages-account.ts'
 import type { EventSink } from './ports.ts'
-import type { DigestFrameKind, ProxyEvent } from './proxy-event.ts'
+import type { DigestFrameKind, PeerAsked, PeerProbed, ProxyEvent } from './proxy-event.ts'
 import type { PeerAccountView } from './views.ts'
 
 interface Account {
   readonly frames: Record<DigestFrameKind, number>
   readonly frameBytes: Record<DigestFrameKind, number>
   questions: number
+  probes: number
   answers: number
   headBytes: number
   /** Local misses, and what ICP's messages to one peer would have taken, before the peer came. */
@@ -33,8 +34,9 @@ export class PeerAccounts implements EventSink {
       case 'digest-received':
         return this.#received(event.peer, event.frame, event.count, event.bytes)
       case 'peer-asked':
+        return this.#asked('questions', event)
       case 'peer-probed':
-        return this.#asked(event.peer, event.requestBytes, event.replyBytes)
+        return this.#asked('probes', event)
       case 'local-miss':
         this.#misses++
         if (event.peers > 0) this.#icpBytes += (event.icpQueryBytes + event.icpReplyBytes) / event.peers
@@ -47,18 +49,19 @@ export class PeerAccounts implements EventSink {
   /** Nothing but zeros for a peer that is not known. */
   of(peer: string): PeerAccountView {
     const account = this.#accounts.get(peer) ?? this.#newAccount()
-    const { answers, frameBytes, frames, headBytes, questions } = account
+    const { answers, frameBytes, frames, headBytes, probes, questions } = account
     const kinds = Object.keys(frames) as DigestFrameKind[]
     const allFrames = kinds.reduce((sum, kind) => sum + frames[kind], 0)
     const updates = kinds.reduce((sum, kind) => sum + (isUpdate(kind) ? frames[kind] : 0), 0)
     const misses = this.#misses - account.missesBefore
     return {
       messagesPaper: updates + questions,
-      messagesFull: allFrames + questions + answers,
+      messagesFull: allFrames + questions + probes + answers,
       bytes: kinds.reduce((sum, kind) => sum + frameBytes[kind], 0) + headBytes,
       framesReceived: { ...frames },
       frameBytesReceived: { ...frameBytes },
       questions,
+      probes,
       answers,
       headBytes,
       icp: {
@@ -77,10 +80,10 @@ export class PeerAccounts implements EventSink {
     account.frameBytes[frame] += count * bytes
   }
 
-  #asked(peer: string, requestBytes: number, replyBytes: number): void {
+  #asked(what: 'questions' | 'probes', { peer, replyBytes, requestBytes }: PeerAsked | PeerProbed): void {
     const account = this.#accounts.get(peer)
     if (account === undefined) return
-    account.questions++
+    account[what]++
     if (replyBytes > 0) account.answers++
     account.headBytes += requestBytes + replyBytes
   }
@@ -90,6 +93,7 @@ export class PeerAccounts implements EventSink {
       frames: { want: 0, snapshot: 0, delta: 0, turnover: 0, heartbeat: 0, goodbye: 0 },
       frameBytes: { want: 0, snapshot: 0, delta: 0, turnover: 0, heartbeat: 0, goodbye: 0 },
       questions: 0,
+      probes: 0,
       answers: 0,
       headBytes: 0,
       missesBefore: this.#misses,

@@ -61,12 +61,14 @@ export interface GuessesView {
 export interface PeerAccountView {
   /** Updates received, and questions. */
   readonly messagesPaper: number
-  /** Every frame received, questions and answers. */
+  /** Every frame received, questions, probes and answers. */
   readonly messagesFull: number
   readonly bytes: number
   readonly framesReceived: Readonly<Record<DigestFrameKind, number>>
   readonly frameBytesReceived: Readonly<Record<DigestFrameKind, number>>
   readonly questions: number
+  /** Questions that no request waited for. */
+  readonly probes: number
   readonly answers: number
   /** Of questions and answers. */
   readonly headBytes: number

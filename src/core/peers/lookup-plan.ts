@@ -15,7 +15,7 @@ export type AskWay = (typeof ASK_WAYS)[number]
 /** How a miss is looked for at peers (PROTOCOL rule 11). */
 export interface LookupPolicy {
   readonly ask: AskWay
-  /** Peers asked for one request at most. */
+  /** Peers asked for one request at most, where they are asked one after the other. */
   readonly tries: number
   /** All that asking peers may add to one request. */
   readonly addedDelayMs: number
@@ -65,7 +65,7 @@ export class LookupPlan {
     policy: LookupPolicy = DEFAULT_LOOKUP_POLICY,
     originMs?: number,
   ) {
-    this.#candidates = candidates.slice(0, policy.tries)
+    this.#candidates = policy.ask === 'all' ? candidates : candidates.slice(0, policy.tries)
     this.#ask = policy.ask
     this.#endMs = nowMs + addedDelayMs(policy, originMs)
     this.#step = this.#next(nowMs)

@@ -203,6 +203,7 @@ export function peerView(name: string, state: PeerView['state']): PeerView {
       framesReceived: { want: 0, snapshot: 1, delta: 5, turnover: 0, heartbeat: 12, goodbye: 0 },
       frameBytesReceived: { want: 0, snapshot: 4_000, delta: 500, turnover: 0, heartbeat: 620, goodbye: 0 },
       questions: 24,
+      probes: 0,
       answers: 24,
       headBytes: 4_000,
       icp: { messagesPaper: 120, messagesFull: 240, bytes: 16_800 },

@@ -56,11 +56,12 @@ export const PeerAccountSchema = component(
   Type.Object(
     {
       messagesPaper: count('Updates received, and questions.'),
-      messagesFull: count('Every frame received, questions and answers.'),
+      messagesFull: count('Every frame received, questions, probes and answers.'),
       bytes: count('Of all these: frames, and heads of questions and answers.'),
       framesReceived: countEach(DIGEST_FRAME_KINDS, 'Digest frames from it.'),
       frameBytesReceived: countEach(DIGEST_FRAME_KINDS, 'Bytes of these.'),
-      questions: count('Asked of it, probes among them.'),
+      questions: count('Asked of it.'),
+      probes: count('Asked of it while no request waited.'),
       answers: count('That came.'),
       headBytes: count('Of questions and answers.'),
       icp: ref(IcpSchema),
