@@ -29,6 +29,12 @@ export interface DigestFollowingParts {
 // connection attempt now and then.
 const FIRST_PAUSE_MS = 250
 const LAST_PAUSE_MS = 10_000
+/** Between questions beside a stream that lives: the peer is there, and only messages were lost. */
+const LAST_MEND_PAUSE_MS = 400
+/** A question that is lost is asked again; where that is no help, the way is slow, and it gets twice as long each time. */
+const ASK_MS = 1_000
+const QUICK_ASKS = 4
+const LONGEST_ASK_MS = 16_000
 /** Snapshots in a row that did not bring the replica on, before the peer is set aside. */
 const MAX_VAIN_SNAPSHOTS = 3
 /** Frames in a stream are prefixed by their length. */
@@ -47,8 +53,8 @@ export class DigestFollowing {
   readonly #partial: PartialSnapshot
   #isBuilding = false
   #isMending = false
-  /** What we said we had when we asked last, while the answer has not brought us on. */
-  #askedFrom: DigestName | undefined
+  /** What we said we had when we asked and were answered last, while that has not brought us on. */
+  #answeredFrom: DigestName | undefined
   #vainSnapshots = 0
 
   constructor(parts: DigestFollowingParts, state: PeerState) {
@@ -69,7 +75,7 @@ export class DigestFollowing {
       // Only what has been proved counts as progress: who sends the same wrong frames again has to wait.
       failures = this.#state.digest.state !== before ? 0 : failures + 1
       if (end.again && failures === 0) continue
-      await clock.sleep(pauseMs(failures, random), signal)
+      await clock.sleep(pauseMs(failures, LAST_PAUSE_MS, random), signal)
     }
   }
 
@@ -102,7 +108,7 @@ export class DigestFollowing {
       let version: ProtocolVersion = 2
       const ended = new AbortController()
       const want = digest.want()
-      this.#askedFrom = digest.replica.have
+      this.#answeredFrom = digest.replica.have
       let stream: DigestStream | undefined
       const close = (): void => stream?.close()
       const refuse = (reason: string): void => {
@@ -174,7 +180,7 @@ export class DigestFollowing {
   }
 
   #broughtOn(): void {
-    this.#askedFrom = undefined
+    this.#answeredFrom = undefined
     this.#vainSnapshots = 0
   }
 
@@ -187,34 +193,45 @@ export class DigestFollowing {
     let failures = 0
     while (!ended.aborted && digest.replica.lacks) {
       const before = digest.replica.have
-      const problem = await this.#getMissing(ended)
+      const bytesBefore = this.#partial.receivedBytes
+      const problem = await this.#getMissing(ended, askTimeMs(failures))
       if (problem !== undefined) refuse(problem)
       if (this.#vainSnapshots >= MAX_VAIN_SNAPSHOTS) refuse('what it sends is not what its checksums say')
-      failures = sameName(before, digest.replica.have) ? failures + 1 : 0
-      if (failures > 0 && !ended.aborted) await clock.sleep(pauseMs(failures - 1, random), ended)
+      const isStill = sameName(before, digest.replica.have) && this.#partial.receivedBytes === bytesBefore
+      failures = isStill ? failures + 1 : 0
+      if (failures > 0 && !ended.aborted) await clock.sleep(pauseMs(failures - 1, LAST_MEND_PAUSE_MS, random), ended)
     }
     this.#isMending = false
   }
 
   /** One question. Returns why the peer is to be refused. */
-  async #getMissing(ended: AbortSignal): Promise<string | undefined> {
+  async #getMissing(ended: AbortSignal, askMs: number): Promise<string | undefined> {
     const { digest } = this.#state
     const want = digest.wantOfGap()
     const { have } = digest.replica
     try {
-      if (want === undefined || sameName(have, this.#askedFrom)) return await this.#readSnapshot(ended)
-      this.#askedFrom = have
-      return await this.#ask(want, ended)
+      if (want === undefined || sameName(have, this.#answeredFrom)) return await this.#readSnapshot(ended)
+      const refused = await this.#ask(want, ended, askMs)
+      this.#answeredFrom = have
+      return refused
     } catch (error) {
       if (!(error instanceof FetchError)) throw error
       return undefined
     }
   }
 
-  async #ask(want: Uint8Array, ended: AbortSignal): Promise<string | undefined> {
-    const { transport } = this.#parts
+  async #ask(want: Uint8Array, ended: AbortSignal, askMs: number): Promise<string | undefined> {
+    const { clock, transport } = this.#parts
     this.#sent('want', want.length)
-    for (const frame of await transport.ask(this.#state.peer, want, ended)) {
+    const [late, answered] = [new AbortController(), new AbortController()]
+    void abortAfter(late, askMs, clock, answered.signal)
+    let frames: readonly Uint8Array[]
+    try {
+      frames = await transport.ask(this.#state.peer, want, AbortSignal.any([ended, late.signal]))
+    } finally {
+      answered.abort()
+    }
+    for (const frame of frames) {
       const refused = this.#receive(frame, PREFIX_BYTES)?.refused
       if (refused !== undefined) return refused
     }
@@ -222,16 +239,16 @@ export class DigestFollowing {
   }
 
   async #readSnapshot(ended: AbortSignal): Promise<string | undefined> {
-    const { clock, transport } = this.#parts
+    const { transport } = this.#parts
     const { digest, peer } = this.#state
     await transport.readSnapshot(peer, this.#partial, ended)
     const { frame } = this.#partial
     this.#partial.clear()
-    this.#vainSnapshots++
     const refused = this.#receive(frame, 0)?.refused
     // Only then is it known whether it proves what it says.
     await this.#buildInSlices(ended)
-    if (digest.isProved(clock.monotonicMs()) && !digest.replica.lacks) this.#broughtOn()
+    if (digest.replica.lastRefusal === undefined) this.#broughtOn()
+    else this.#vainSnapshots++
     return refused
   }
 
@@ -244,9 +261,18 @@ export class DigestFollowing {
   }
 }
 
+function askTimeMs(failures: number): number {
+  return Math.min(ASK_MS * 2 ** Math.max(0, failures + 1 - QUICK_ASKS), LONGEST_ASK_MS)
+}
+
+async function abortAfter(late: AbortController, ms: number, clock: Clock, notNeeded: AbortSignal): Promise<void> {
+  await clock.sleep(ms, notNeeded)
+  if (!notNeeded.aborted) late.abort()
+}
+
 /** Half of it by chance: peers that lost the same one do not come back all at once. */
-function pauseMs(failures: number, random: Random): number {
-  return Math.min(FIRST_PAUSE_MS * 2 ** failures, LAST_PAUSE_MS) * (0.5 + random.next() / 2)
+function pauseMs(failures: number, longestMs: number, random: Random): number {
+  return Math.min(FIRST_PAUSE_MS * 2 ** failures, longestMs) * (0.5 + random.next() / 2)
 }
 
 function sameName(a: DigestName | undefined, b: DigestName | undefined): boolean {

@@ -9,6 +9,7 @@ import { WIRE_CODES } from './filters/wire-codes.ts'
 import type { Suite } from './measurement.ts'
 import { BAD_PEERS } from './protocol/bad-peers.ts'
 import { FRESHNESS } from './protocol/freshness.ts'
+import { FRESHNESS_AT_LOSS } from './protocol/freshness-at-loss.ts'
 import { STALLS } from './protocol/stalls.ts'
 import { UPDATE_BYTES } from './protocol/update-bytes.ts'
 import { UPKEEP } from './protocol/upkeep.ts'
@@ -25,7 +26,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   },
   protocol: {
     about: 'what the protocol costs and how fresh it is: bytes, CPU and delays of updates',
-    measurements: [UPDATE_BYTES, FRESHNESS, UPKEEP, BAD_PEERS, STALLS],
+    measurements: [UPDATE_BYTES, FRESHNESS, FRESHNESS_AT_LOSS, UPKEEP, BAD_PEERS, STALLS],
   },
   serving: {
     about: 'requests through proxies on loopback, by how they end',

@@ -35,6 +35,7 @@ test('rule 15: a cluster is upgraded one proxy after the other, and no request f
   const over = new AbortController()
   const failed: string[] = []
   let served = 0
+  const underWay = new Set<TestProxy>()
   const clients = async (of: () => TestProxy | undefined, from: number): Promise<void> => {
     for (let i = from; !over.signal.aborted; i = (i + 7) % 200) {
       const proxy = of()
@@ -42,7 +43,9 @@ test('rule 15: a cluster is upgraded one proxy after the other, and no request f
         await new Promise((resolve) => setTimeout(resolve, 5))
         continue
       }
+      underWay.add(proxy)
       const answer = await get(proxy, `${origin.url}/${i}`)
+      underWay.delete(proxy)
       if (answer.status !== 200 || answer.body !== `body of /${i}`) failed.push(`${proxy.name} /${i}: ${answer.status}`)
       served++
     }
@@ -55,7 +58,7 @@ test('rule 15: a cluster is upgraded one proxy after the other, and no request f
     await until(() => served > before + 200)
     // As a load balancer would: its clients go elsewhere first.
     serving[index] = undefined
-    await until(() => old.requestsUnderWay() === 0)
+    await until(() => !underWay.has(old) && old.requestsUnderWay() === 0)
     await old.stop(1_000)
     const young = await startTestProxy(old.name, '', old.proxyAddress.port)
     for (const other of proxies) if (other !== old) young.operator.addPeer({ name: other.name, url: other.url })

@@ -58,6 +58,8 @@ interface Turning {
   changedAtMs: number
 }
 
+/** Some hundreds of small steps. */
+const LEAST_KEPT_BYTES = 64 * 1024
 const NOTHING: BitsProof = { setBitCount: 0, checksumHi: 0, checksumLo: 0 }
 
 /**
@@ -259,7 +261,11 @@ export class DigestPublisher {
     const named = tag === undefined ? undefined : this.#shelf.find(tag)
     if (named !== undefined) return named
     const { newest } = this.#shelf
-    return newest !== undefined && this.since(newest.state.name) !== undefined ? newest : undefined
+    const since = newest && this.since(newest.state.name)
+    if (since === undefined) return undefined
+    // What has to be sent after it would be more than a new one.
+    const sinceBytes = since.reduce((sum, { frame }) => sum + frame.length, 0)
+    return sinceBytes <= newest!.frame.length ? newest : undefined
   }
 
   /** Goes on with a snapshot of the state published last; false once it is kept. */
@@ -399,9 +405,10 @@ export class DigestPublisher {
     return { name: this.#nextName, geometry, setBitCount, entryCount, oldestChangeAgeMs, checksumHi, checksumLo }
   }
 
-  // Steps are kept while together they are no larger than the snapshot that would replace them.
+  // Steps are kept while together they are no larger than the snapshot that would replace them; small ones anyway, since
+  // their heads, which made into one step they have no longer, would soon outweigh a small digest.
   #keep(step: PublishedStep): void {
-    this.#steps.add(step, this.#snapshotBytes())
+    this.#steps.add(step, Math.max(LEAST_KEPT_BYTES, this.#snapshotBytes()))
   }
 
   #snapshotBytes(): number {
