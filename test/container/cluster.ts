@@ -63,6 +63,12 @@ function startOrigin(network: StartedNetwork): Promise<StartedTestContainer> {
     .start()
 }
 
+/** A network whose bridge forwards nothing has been seen too: both are made anew then. */
+async function startWithNetwork(): Promise<{ network: StartedNetwork; origin: StartedTestContainer }> {
+  const network = await new Network().start()
+  return { network, origin: await startOrigin(network) }
+}
+
 /** Proxies and an origin on a network of their own. */
 export class Cluster {
   readonly #network: StartedNetwork
@@ -80,8 +86,7 @@ export class Cluster {
   }
 
   static async start(names: readonly string[]): Promise<Cluster> {
-    const network = await new Network().start()
-    const origin = await startOrigin(network).catch(() => startOrigin(network))
+    const { network, origin } = await startWithNetwork().catch(() => startWithNetwork())
     const started = names.map(async (name) => [name, await startProxy(network, name, names)] as const)
     return new Cluster(network, origin, new Map(await Promise.all(started)))
   }

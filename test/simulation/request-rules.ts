@@ -94,7 +94,8 @@ export class RequestRules {
     const id = fields.get(REQUEST_FIELD) ?? ''
     const tries = (this.#tries.get(id) ?? 0) + 1
     this.#tries.set(id, tries)
-    const mostTries = this.#world!.plan.setting.lookup.tries
+    const { lookup, proxyCount } = this.#world!.plan.setting
+    const mostTries = lookup.ask === 'all' ? proxyCount - 1 : lookup.tries
     this.#findings.expect(tries <= mostTries, 11, () => `request ${id} is asked of ${tries} peers`)
   }
 
