@@ -8,7 +8,8 @@ import { transportKinds } from './core/peers/transport-kinds.ts'
 import { demoCommand } from './demo/demo.ts'
 import { filterCommand } from './filter.ts'
 import { StartError } from './start-error.ts'
-import { packageVersion, serve } from './serve.ts'
+import { packageVersion } from './running-proxy.ts'
+import { serve } from './serve.ts'
 import { simulateCommand } from './simulate.ts'
 
 /** Conventional: what was asked for could not be understood. */

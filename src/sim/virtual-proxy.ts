@@ -89,7 +89,7 @@ export interface VirtualProxySeams {
 
 const MAX_BIT_COUNT_FACTOR = 16
 
-/** One life of a proxy, joined from the parts of the live one, over simulated ports (the live one's: `serve.ts`). */
+/** One life of a proxy, joined from the parts of the live one, over simulated ports (the live one's: `running-proxy.ts`). */
 export class VirtualProxy implements DigestHost, AnsweringHost {
   readonly index: number
   readonly name: string

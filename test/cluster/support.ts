@@ -4,7 +4,7 @@ import { Agent, type Dispatcher } from 'undici'
 import { pino } from 'pino'
 import { parseConfig } from '../../src/config.ts'
 import type { ProtocolVersion } from '../../src/proxy/ports.ts'
-import { startProxy, type RunningProxy } from '../../src/serve.ts'
+import { startProxy, type RunningProxy } from '../../src/running-proxy.ts'
 
 /** An origin whose answers a test decides, and that remembers what it was asked. */
 export interface TestOrigin {

@@ -7,7 +7,7 @@ export interface TransportKind {
   readonly takesUpdates: boolean
 }
 
-/** What carries each stands in `adapters/transport`; `serve.ts` has an entry for every name here. */
+/** What carries each stands in `adapters/transport`; `running-proxy.ts` has an entry for every name here. */
 export const transportKinds = {
   http: { description: 'frames on a lasting response of its proxy port', proved: true, takesUpdates: false },
   'dir-update': { description: "the paper's ICP_OP_DIRUPDATE over UDP", proved: false, takesUpdates: true },
