@@ -1,10 +1,7 @@
-import { BitDifference, WholeState } from '../digest/bit-changes.ts'
-import { ChangeEncoder } from '../digest/change-encoder.ts'
 import { encodeDelta, encodeGoodbye, encodeHeartbeat } from '../digest/digest-codec.ts'
 import type { DigestName } from '../digest/digest-name.ts'
 import { snapshotFrameBytes } from '../digest/snapshot-encoder.ts'
 import type { StateHead } from '../digest/state-head.ts'
-import { ChecksumAudit } from '../filter/checksum-audit.ts'
 import type { ClaimSource } from '../filter/claim-source.ts'
 import type { FilterGeometry } from '../filter/filter-geometry.ts'
 import type { SummaryDrift } from '../filter/generation-build.ts'
@@ -19,6 +16,7 @@ import {
   type GenerationPlan,
   type GenerationReason,
 } from './generation-policy.ts'
+import { GenerationTurn } from './generation-turn.ts'
 import { PublishedSteps, type PublishedStep } from './published-steps.ts'
 import { SnapshotShelf, type KeptSnapshot } from './snapshot-shelf.ts'
 import type { PublishReason, UpdatePolicy } from './update-policy.ts'
@@ -45,22 +43,8 @@ export interface Publication {
   readonly reason: UpdateReason | 'idle'
 }
 
-/** The next generation on its way. */
-interface Turning {
-  readonly plan: GenerationPlan
-  /** Of the published bits' checksum, until it is done. */
-  audit: ChecksumAudit | undefined
-  /** Once its bits are fixed. */
-  encoder: ChangeEncoder | undefined
-  isMeasured: boolean
-  isSnapshot: boolean
-  /** Of the oldest change in it. */
-  changedAtMs: number
-}
-
 /** Some hundreds of small steps. */
 const LEAST_KEPT_BYTES = 64 * 1024
-const NOTHING: BitsProof = { setBitCount: 0, checksumHi: 0, checksumLo: 0 }
 
 /**
  * Our own digest as others see it: what has been published, under which names, and what is due next
@@ -74,7 +58,7 @@ export class DigestPublisher {
   readonly #shelf = new SnapshotShelf()
   #source: ClaimSource | undefined
   #name: DigestName
-  #turning: Turning | undefined
+  #turning: GenerationTurn | undefined
   #newDocuments = 0
   #localMisses = 0
   #nowMs: number
@@ -179,10 +163,9 @@ export class DigestPublisher {
     const from = this.#name
     const ageMs = this.#ageOf(this.#changedAtMs, nowMs)
     const setBits = this.summary.publishDelta()
-    const audit = this.#turning?.audit
     for (const position of setBits) {
       this.#shelf.rose(position)
-      audit?.rose(position)
+      this.#turning?.rose(position)
     }
     this.#name = { ...from, sequence: from.sequence + 1 }
     const state = this.#stateAged(ageMs)
@@ -197,18 +180,7 @@ export class DigestPublisher {
 
   /** Starts with the next generation, unless that is under way: `work` does it. */
   beginGeneration(plan: GenerationPlan): void {
-    if (this.#turning !== undefined) return
-    const { refill } = plan
-    const isAudit = refill !== undefined && this.#source !== undefined
-    this.#turning = {
-      plan,
-      audit: isAudit ? new ChecksumAudit(this.summary.published) : undefined,
-      encoder: undefined,
-      isMeasured: false,
-      isSnapshot: false,
-      changedAtMs: Infinity,
-    }
-    this.summary.beginGeneration(isAudit ? { geometry: refill, source: this.#source! } : undefined)
+    this.#turning ??= new GenerationTurn(plan, this.summary, this.#source)
   }
 
   /** Whether `work` has something to do. */
@@ -222,20 +194,17 @@ export class DigestPublisher {
    */
   work(maxSteps: number, nowMs: number): Publication | undefined {
     const turning = this.#turning
-    if (turning === undefined) return undefined
-    if (turning.audit !== undefined) {
-      if (!turning.audit.work(maxSteps)) this.#checksumAudited(turning, turning.audit)
-      return undefined
+    switch (turning?.work(maxSteps)) {
+      case 'built':
+        this.#fix(turning, nowMs)
+        return undefined
+      case 'measured':
+        return this.#measured(turning, nowMs)
+      case 'written':
+        return this.#turnedOver(turning, nowMs)
+      default:
+        return undefined
     }
-    if (turning.encoder === undefined) {
-      if (!this.summary.buildGeneration(maxSteps)) turning.encoder = this.#fix(turning)
-      return undefined
-    }
-    if (!turning.isMeasured) {
-      if (turning.encoder.measure(maxSteps)) return undefined
-      return this.#measured(turning, turning.encoder, nowMs)
-    }
-    return turning.encoder.write(maxSteps) ? undefined : this.#turnedOver(turning, turning.encoder, nowMs)
   }
 
   /**
@@ -320,62 +289,36 @@ export class DigestPublisher {
   }
 
   /** The next generation's bits stand: what changes from now on belongs to the delta after it. */
-  #fix(turning: Turning): ChangeEncoder {
-    const { summary } = this
-    const build = summary.build!
-    const before = this.#proof()
-    if (build.isRefill) this.#audited(build.drift)
-    const bits = summary.fixGeneration()
-    turning.changedAtMs = this.#changedAtMs
+  #fix(turning: GenerationTurn, nowMs: number): void {
+    turning.fix(this.#changedAtMs)
     this.#changedAtMs = Infinity
     this.#clearsSinceMs = Infinity
     this.#startBatch()
-    if (bits.bitCount !== summary.published.bitCount) turning.isSnapshot = true
-    return !turning.isSnapshot
-      ? new ChangeEncoder(new BitDifference(summary.published, bits), before)
-      : new ChangeEncoder(new WholeState(bits), NOTHING)
-  }
-
-  /** Bits that a fault has changed are published whole, by another name. */
-  #checksumAudited(turning: Turning, audit: ChecksumAudit): void {
-    turning.audit = undefined
-    if (audit.agreesWith(this.summary.checksum)) return
-    this.#checksumFaults++
-    turning.isSnapshot = true
-  }
-
-  #audited(drift: SummaryDrift | undefined): void {
-    this.#auditedAtMs = this.#nowMs
+    if (turning.plan.refill !== undefined) this.#auditedAtMs = nowMs
+    if (turning.hasChecksumFault) this.#checksumFaults++
+    const { drift } = turning
     if (drift === undefined) return
     this.#auditCount++
-    this.#drift = {
-      missing: this.#drift.missing + drift.missing,
-      surplus: this.#drift.surplus + drift.surplus,
-    }
+    this.#drift = { missing: this.#drift.missing + drift.missing, surplus: this.#drift.surplus + drift.surplus }
   }
 
   /** Both sizes are known: the smaller one is published. */
-  #measured(turning: Turning, encoder: ChangeEncoder, nowMs: number): Publication | undefined {
-    turning.isMeasured = true
-    turning.isSnapshot ||= encoder.frameBytes(false) >= this.#snapshotBytes()
-    const from = this.#name
-    if (turning.isSnapshot) {
-      this.#enterGeneration(encoder.after, nowMs)
-      this.#steps.clear()
-      return this.#turned(turning, nowMs, {
-        kind: 'heartbeat',
-        frame: encodeHeartbeat(this.#stateAged(this.#ageOf(turning.changedAtMs, nowMs))),
-      })
+  #measured(turning: GenerationTurn, nowMs: number): Publication | undefined {
+    const ageMs = this.#ageOf(turning.changedAtMs, nowMs)
+    if (!turning.isWhole && turning.frameBytes < this.#snapshotBytes()) {
+      turning.begin(this.#name, this.#nextState(turning.after, ageMs))
+      return undefined
     }
-    encoder.begin(from, this.#nextState(encoder.after, this.#ageOf(turning.changedAtMs, nowMs)))
-    return undefined
+    this.#enterGeneration(turning.after, nowMs)
+    this.#steps.clear()
+    return this.#turned(turning, nowMs, { kind: 'heartbeat', frame: encodeHeartbeat(this.#stateAged(ageMs)) })
   }
 
-  #turnedOver(turning: Turning, encoder: ChangeEncoder, nowMs: number): Publication {
+  #turnedOver(turning: GenerationTurn, nowMs: number): Publication {
     const from = this.#name
-    const { frame } = encoder
-    const state = this.#nextState(encoder.after, this.#ageOf(turning.changedAtMs, nowMs))
-    this.#enterGeneration(encoder.after, nowMs)
+    const { after, frame } = turning
+    const state = this.#nextState(after, this.#ageOf(turning.changedAtMs, nowMs))
+    this.#enterGeneration(after, nowMs)
     this.#keep({ kind: 'turnover', from, state: { ...state, name: this.#name }, frame })
     return this.#turned(turning, nowMs, { kind: 'turnover', frame })
   }
@@ -387,7 +330,7 @@ export class DigestPublisher {
     this.#generationStartMs = nowMs
   }
 
-  #turned(turning: Turning, nowMs: number, published: Omit<Publication, 'reason'>): Publication {
+  #turned(turning: GenerationTurn, nowMs: number, published: Omit<Publication, 'reason'>): Publication {
     const { reason } = turning.plan
     this.#turning = undefined
     this.#lastFrameMs = nowMs
