@@ -1,10 +1,12 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, test } from 'vitest'
-import { decodeDigestMessage, encodeWant } from '../../src/core/digest/digest-codec.ts'
+import { decodeDigestMessage, encodeDelta, encodeHeartbeat, encodeWant } from '../../src/core/digest/digest-codec.ts'
 import { formatName } from '../../src/core/digest/digest-name.ts'
-import { FrameReader } from '../../src/core/digest/frame-reader.ts'
+import { encodeLengthPrefix, FrameReader } from '../../src/core/digest/frame-reader.ts'
 import { Replica } from '../../src/core/digest/replica.ts'
 import { PositionList } from '../../src/core/filter/position-list.ts'
 import {
@@ -43,7 +45,11 @@ interface PythonPeer {
   dump(): Promise<Dump>
 }
 
-async function startPythonPeer(follow: readonly TestProxy[], port = 0, ...options: string[]): Promise<PythonPeer> {
+async function startPythonPeer(
+  follow: readonly { name: string; url: string }[],
+  port = 0,
+  ...options: string[]
+): Promise<PythonPeer> {
   const following = follow.flatMap(({ name, url }) => ['--follow', `${name}=${url}`])
   const script = new URL('digest_peer.py', import.meta.url).pathname
   const python = spawn('python3', [script, '--name', 'py', '--port', String(port), ...following, ...options], {
@@ -161,4 +167,95 @@ describe.each([
     expect(claims(b, 'py', `${origin.url}/py/31`)).toBe(false)
     expect((await get(b, `${origin.url}/again`)).body).toBe('again')
   })
+})
+
+const PREFIX = '/.well-known/summary-cache/v2'
+
+/** The first line of the answer to bytes that no client of ours would send. */
+async function answerTo(peer: PythonPeer, request: string): Promise<string> {
+  const socket = connect(Number(new URL(peer.url).port), '127.0.0.1')
+  socket.end(request)
+  let text = ''
+  for await (const chunk of socket) text += String(chunk)
+  return text.slice(0, text.indexOf('\r\n'))
+}
+
+test('a follower in Python reads a snapshot on from where it broke off, and lets go of what a heartbeat disowns (rule 7)', async () => {
+  const vectors = JSON.parse(readFileSync(new URL('../vectors/digest-protocol.json', import.meta.url), 'utf8')) as {
+    frames: { kind: string; hex: string }[]
+  }
+  // The one written out bit by bit: the coded one is too full for any follower.
+  const whole = Buffer.from(vectors.frames.find(({ hex }) => hex.startsWith('534344010200'))!.hex, 'hex')
+  const message = decodeDigestMessage(whole, LIMITS)
+  if (message.kind !== 'snapshot') throw new Error('the vector is no snapshot')
+  const { state } = message
+  const { incarnation, generation, sequence } = state.name
+  const tag = `"${formatName(state.name)}"`
+  const heartbeat = encodeHeartbeat(state)
+  const ahead = { ...state, name: { incarnation, generation, sequence: sequence + 2 } }
+  // The delta starts at a state that never was: the follower asks once, and no more when it has heard that nothing follows.
+  const frames = [heartbeat, encodeDelta(sequence + 1, ahead, Uint32Array.of(0)), heartbeat, heartbeat, heartbeat]
+  const ranges: (string | undefined)[] = []
+  let streams = 0
+  const publisher = await startOrigin((request, response) => {
+    request.resume()
+    const isFollow = request.url!.includes('/follow/')
+    if (isFollow || request.url!.includes('/want/')) {
+      for (const frame of isFollow ? frames : [heartbeat]) response.write(encodeLengthPrefix(frame))
+      if (isFollow) streams++
+      else response.end()
+      return
+    }
+    const { range } = request.headers
+    const start = range === undefined ? 0 : Number(/^bytes=(\d+)-$/.exec(range)![1])
+    ranges.push(range)
+    const fields = { etag: tag, 'content-length': whole.length - start }
+    const part = { 'content-range': `bytes ${start}-${whole.length - 1}/${whole.length}` }
+    response.writeHead(start === 0 ? 200 : 206, start === 0 ? fields : { ...fields, ...part })
+    if (start > 0) response.end(whole.subarray(start))
+    else response.write(whole.subarray(0, 50), () => response.destroy())
+  })
+  const python = await startPythonPeer([{ name: 'p', url: publisher.url }])
+  await until(async () => nameOf((await python.dump()).replicas['p']!) === formatName(state.name))
+  await until(() => publisher.asked.filter((line) => line.includes('/want/')).length >= 2)
+  // Long enough for what it must not ask: its answers to lines come while its stream is read.
+  for (let i = 0; i < 50; i++) await python.dump()
+  expect(ranges).toEqual([undefined, 'bytes=50-'])
+  expect(publisher.asked.filter((line) => line.includes('/want/'))).toHaveLength(2)
+  expect(streams).toBe(1)
+  expect((await python.dump()).replicas['p']!.proved).toBe(true)
+  await publisher.close()
+  await until(async () => !(await python.dump()).replicas['p']!.proved)
+})
+
+test('a publisher in Python gives the rest of the very frame that it began, and refuses by status what it cannot answer', async () => {
+  const python = await startPythonPeer([])
+  const digest = `${python.url}${PREFIX}/digest/py`
+  const first = await fetch(digest)
+  const frame = Buffer.from(await first.arrayBuffer())
+  const tag = first.headers.get('etag')!
+  await python.tell('add', 'http://origin.example/1', 'one')
+  await python.tell('publish')
+  const ranged = async (range: string, ifRange = tag): Promise<{ status: number; bytes: Buffer }> => {
+    const answer = await fetch(digest, { headers: { range, 'if-range': ifRange } })
+    return { status: answer.status, bytes: Buffer.from(await answer.arrayBuffer()) }
+  }
+  expect(await ranged('bytes=10-')).toEqual({ status: 206, bytes: frame.subarray(10) })
+  expect((await ranged('bytes=9999-')).status).toBe(416)
+  const now = (await ranged('bytes=10-', '"1.2.3"')).bytes
+  expect(now.equals(frame)).toBe(false)
+  for (const range of ['bytes=zz-', 'bytes=-5']) expect(await ranged(range)).toEqual({ status: 200, bytes: now })
+
+  expect((await fetch(`${python.url}${PREFIX}/status`)).status).toBe(404)
+  expect((await fetch(`${python.url}${PREFIX}/digest/other`)).status).toBe(421)
+  const want = (length: string, body: string): string =>
+    `POST ${PREFIX}/want/py HTTP/1.1\r\nHost: py\r\nConnection: close\r\nContent-Length: ${length}\r\n\r\n${body}`
+  for (const length of ['-1', 'x', '80']) {
+    expect(await answerTo(python, want(length, 'a'.repeat(80))), length).toContain(' 400 ')
+  }
+  const object = (url: string, via: string): string =>
+    `GET ${url} HTTP/1.1\r\nHost: o\r\nConnection: close\r\nVia: 1.1 ${via}\r\n\r\n`
+  expect(await answerTo(python, object('ftp://origin.example/1', 'a'))).toContain(' 400 ')
+  expect(await answerTo(python, object('http://origin.example/1', 'a'))).toContain(' 200 ')
+  expect(await answerTo(python, object('http://origin.example/1', 'a, 1.1 py'))).toContain(' 508 ')
 })

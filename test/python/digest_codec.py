@@ -51,9 +51,11 @@ class Frame(NamedTuple):
 
 
 def normal_url(url):
-    scheme, rest = re.match(r"(https?)://([^#]*)", url, re.I).groups()
-    authority, path = re.match(r"([^/?]*)(.*)", rest, re.S).groups()
-    host, port = re.match(r"(\[[^\]]*\]|[^:]*)(?::(\d*))?$", authority.rsplit("@", 1)[-1]).groups()
+    whole = re.match(r"(https?)://([^/?#]*)([^#]*)", url, re.I)
+    place = whole and re.match(r"(\[[^\]]+\]|[^:\[\]]+)(?::([0-9]*))?$", whole[2].rsplit("@", 1)[-1])
+    if not place:
+        raise Malformed("no URL of an object")
+    (scheme, _, path), (host, port) = whole.groups(), place.groups()
     host, scheme = host.lower().rstrip("."), scheme.lower()
     port = (port or "").lstrip("0")
     own = {"http": "80", "https": "443"}[scheme]
@@ -295,7 +297,12 @@ def check(vectors):
     """Reads and writes every vector; raises AssertionError where it comes out otherwise."""
     for key in vectors["keys"]:
         for bits, positions in key["positions"].items():
+            assert "".join(f"{word:08x}" for word in murmur3(b"GET " + normal_url(key["url"]).encode())) == key["hash"], key
             assert positions_of(key["url"], int(bits), len(positions)) == set(positions), key["url"]
+    for gaps in vectors["gaps"]:
+        assert encode_gaps(gaps["positions"]).hex() == gaps["hex"], gaps
+        found = decode_gaps(bytes.fromhex(gaps["hex"]), len(gaps["positions"]), 2**31)
+        assert sorted(found) == gaps["positions"], gaps
     for vector in vectors["frames"]:
         frame = decode(bytes.fromhex(vector["hex"]))
         assert frame.kind == vector["kind"], vector

@@ -11,6 +11,7 @@ import argparse
 import http.client
 import json
 import random
+import re
 import struct
 import sys
 import threading
@@ -27,6 +28,8 @@ HEARTBEAT_S = 5
 MAX_FILL = 0.9
 MAX_WAITING = 64
 MAX_FRAME = 2**22
+SNAPSHOT_KEPT_S = 30
+MAX_SNAPSHOT_READS = 8
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.25, 10
 
 
@@ -41,6 +44,7 @@ class Publisher:
         self.published = set()
         self.steps = []  # origin, frame
         self.followers = []
+        self.snapshots = {}  # name: when it was last given out whole, frame
 
     def live(self):
         return set().union(*(codec.positions_of(url, BITS, PROBES) for url in self.held)) if self.held else set()
@@ -69,6 +73,9 @@ class Publisher:
 
     def send(self, origin, frame):
         self.steps.append((origin, frame))
+        # Who lacks more than a snapshot's worth is better off with a snapshot.
+        while sum(len(step) for _, step in self.steps) > len(self.snapshot()[1]) and len(self.steps) > 1:
+            self.steps.pop(0)
         for queue in self.followers:
             queue.append(frame)
 
@@ -85,12 +92,28 @@ class Publisher:
                     return frames
                 return [f for f in frames if codec.decode(f).name[1:] <= (have.generation, want.until)]
             if with_snapshot:
-                return [self.snapshot()]
+                return [self.snapshot()[1]]
             return [codec.encode_heartbeat(self.state())]
 
     def snapshot(self):
         with self.lock:
-            return codec.encode_snapshot(self.state(), self.published)
+            return self.state_name, codec.encode_snapshot(self.state(), self.published)
+
+    def lend_snapshot(self, tag):
+        """The name and frame that `tag` names, as long as it is kept, or else that of now; whether it is the one named."""
+        with self.lock:
+            now = time.monotonic()
+            self.snapshots = {n: kept for n, kept in self.snapshots.items() if now - kept[0] <= SNAPSHOT_KEPT_S}
+            for name, (_, frame) in self.snapshots.items():
+                if tag == etag(name):
+                    return name, frame, True
+            name, frame = self.snapshot()
+            self.snapshots[name] = now, frame
+            return name, frame, tag == etag(name)
+
+
+def etag(name):
+    return '"{}.{}.{}"'.format(*name)
 
 
 class Replica:
@@ -114,7 +137,8 @@ class Replica:
             raise Malformed("a digest that claims nearly everything")
         self.newest = max(self.newest or frame.name, frame.name)
         if frame.kind == "heartbeat":
-            self.prove(frame.state)
+            if self.prove(frame.state):
+                self.waiting, self.newest = [], frame.name  # nothing follows it
         elif frame.kind == "snapshot":
             if self.state is None or frame.name > self.state.name:
                 self.take(frame.state, frame.set)
@@ -149,6 +173,8 @@ class Replica:
         held = self.state
         if held and state.name == held.name and (state.set_bits, state.checksum) == (held.set_bits, held.checksum):
             self.state, self.proved_at = state, time.monotonic()
+            return True
+        return False
 
     @property
     def lacks(self):
@@ -173,7 +199,7 @@ class Follower(threading.Thread):
         super().__init__(daemon=True)
         self.own_name, self.name_, self.versions = own_name, name, versions
         self.address = urlsplit(url).netloc
-        self.replica, self.problem = Replica(), ""
+        self.replica, self.problem, self.is_streaming = Replica(), "", False
 
     def run(self):
         pause = FIRST_PAUSE_S
@@ -183,6 +209,8 @@ class Follower(threading.Thread):
                 self.stream()
             except (OSError, http.client.HTTPException, Malformed) as error:
                 self.problem = str(error)
+            finally:
+                self.is_streaming = False
             pause = FIRST_PAUSE_S if self.replica.state is not before else min(2 * pause, LAST_PAUSE_S)
             time.sleep(pause * (0.5 + random.random() / 2))
 
@@ -200,7 +228,7 @@ class Follower(threading.Thread):
                 continue
             if answer.status != 200:
                 raise Malformed(f"answered {answer.status}")
-            self.problem = ""
+            self.problem, self.is_streaming = "", True
             for frame in frames_in(answer):
                 if not self.replica.receive(codec.decode(frame)):
                     continue
@@ -220,18 +248,27 @@ class Follower(threading.Thread):
 
     def read_snapshot(self):
         path, have, tag = f"v2/digest/{quote(self.name_, safe='')}", b"", None
-        while True:
+        for _ in range(MAX_SNAPSHOT_READS):
             fields = [("Range", f"bytes={len(have)}-"), ("If-Range", tag)] if have else []
             _, answer = self.request("GET", path, None, fields)
-            if answer.status not in (200, 206):
-                raise Malformed(f"answered {answer.status} to the request for its digest")
+            length = answer.length or 0
             if answer.status == 200:
-                have, tag = b"", answer.getheader("ETag")
-            try:
-                have += answer.read(MAX_FRAME)
+                have, tag, total = b"", answer.getheader("ETag"), length
+            elif answer.status != 206 or not have:
+                raise Malformed(f"answered {answer.status} to the request for its digest")
+            elif (answer.getheader("ETag"), answer.getheader("Content-Range"), length) != (
+                tag,
+                f"bytes {len(have)}-{total - 1}/{total}",
+                total - len(have),
+            ):
+                raise Malformed("a part of a digest that was not asked for")
+            if not 0 < total <= MAX_FRAME:
+                raise Malformed(f"a digest of {total} bytes")
+            # With a length asked for, http.client gives what has come before the connection was cut, and no error.
+            have += answer.read(length)
+            if len(have) == total:
                 return have
-            except http.client.IncompleteRead as cut:
-                have += cut.partial
+        raise Malformed("a digest that breaks off again and again")
 
 
 def frames_in(answer):
@@ -264,12 +301,16 @@ class Handler(BaseHTTPRequestHandler):
         if version == 2 and what == "digest" and name == self.publisher.name:
             return self.answer_digest()
         if version == 1 and what == "digest":
-            return self.reply(200, self.publisher.snapshot())
+            return self.reply(200, self.publisher.snapshot()[1])
         self.reply(421 if name not in (None, self.publisher.name) else 404, b"")
 
     def do_POST(self):
         version, what, name = self.route()
-        body = self.rfile.read(min(int(self.headers.get("Content-Length", 0)), 64))
+        length = self.headers.get("Content-Length", "")
+        if not re.fullmatch(r"[0-9]{1,2}", length) or int(length) > 64:
+            self.close_connection = True  # what comes next on it is no request
+            return self.reply(400, b"")
+        body = self.rfile.read(int(length))
         if version is None or what not in ("follow", "want") or (what, version) == ("want", 1):
             return self.reply(404, b"")
         if name != self.publisher.name:
@@ -312,18 +353,24 @@ class Handler(BaseHTTPRequestHandler):
             self.publisher.followers.remove(queue)
 
     def answer_digest(self):
-        frame = self.publisher.snapshot()
-        tag = '"{}.{}.{}"'.format(*codec.decode(frame).name)
-        wanted = self.headers.get("Range", "")
-        fields, status, start = [("ETag", tag)], 200, 0
-        if self.headers.get("If-Range") == tag and wanted.startswith("bytes=") and wanted.endswith("-"):
-            start, status = int(wanted[6:-1]), 206
-            fields.append(("Content-Range", f"bytes {start}-{len(frame) - 1}/{len(frame)}"))
-        self.reply(status, frame[start:], fields)
+        wanted = re.fullmatch(r"bytes=([0-9]{1,10})-", self.headers.get("Range", ""))
+        name, frame, is_named = self.publisher.lend_snapshot(self.headers.get("If-Range") if wanted else None)
+        fields, start = [("ETag", etag(name))], int(wanted[1]) if wanted and is_named else 0
+        if not wanted or not is_named:
+            return self.reply(200, frame, fields)
+        if start >= len(frame):
+            return self.reply(416, b"", [*fields, ("Content-Range", f"bytes */{len(frame)}")])
+        fields.append(("Content-Range", f"bytes {start}-{len(frame) - 1}/{len(frame)}"))
+        self.reply(206, frame[start:], fields)
 
     def answer_object(self):
-        body = self.publisher.held.get(codec.normal_url(self.path))
         name = self.publisher.name
+        try:
+            body = self.publisher.held.get(codec.normal_url(self.path))
+        except Malformed:
+            return self.reply(400, b"")
+        if name in [member.split()[1:2] and member.split()[1] for member in self.headers.get("Via", "").split(",")]:
+            return self.reply(508, b"")
         if body is not None:
             fields = [("Cache-Status", f"{name}; hit"), ("Cache-Control", "max-age=3600"), ("Age", "0")]
             return self.reply(200, body.encode(), fields)
@@ -384,7 +431,7 @@ def main():
             name: {
                 "name": f.replica.state and f.replica.state.name,
                 "positions": sorted(f.replica.bits),
-                "proved": f.replica.is_proved,
+                "proved": f.is_streaming and f.replica.is_proved,
                 "problem": f.problem,
             }
             for name, f in followers.items()
