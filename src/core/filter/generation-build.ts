@@ -47,11 +47,13 @@ export class GenerationBuild {
   #missing = 0
   #surplus = 0
 
-  constructor(present: CountingBloomFilter, refill: Refill | undefined) {
+  /** @param spare to be written over, where it has the size that is needed */
+  constructor(present: CountingBloomFilter, refill: Refill | undefined, spare?: BitArray) {
     this.#present = present
     this.#source = refill?.source
     this.filter = refill === undefined ? present : new CountingBloomFilter(refill.geometry)
-    this.bits = new BitArray(this.filter.geometry.bitCount)
+    const { bitCount } = this.filter.geometry
+    this.bits = spare?.bitCount === bitCount ? spare : new BitArray(bitCount)
     // A filter that is counted in already has nothing to be filled with.
     if (refill === undefined) this.#passedSlots = Infinity
   }

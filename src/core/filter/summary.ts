@@ -39,6 +39,8 @@ export class Summary implements MembershipFilter {
   /** What the next delta starts from: the published bits, or those of the next generation once they are fixed. */
   #base: BitArray
   #build: GenerationBuild | undefined
+  /** What was published before: the next generation is built there. To give it back and take it anew stops everything. */
+  #spare: BitArray | undefined
   #checksum = new BitChecksum()
   #setBitCount = 0
   readonly #flipped = new PositionList()
@@ -174,7 +176,8 @@ export class Summary implements MembershipFilter {
 
   /** @param refill a new filter from the directory; without, the one in use goes on */
   beginGeneration(refill?: Refill): void {
-    this.#build = new GenerationBuild(this.#filter, refill)
+    this.#build = new GenerationBuild(this.#filter, refill, this.#spare)
+    this.#spare = undefined
   }
 
   /** Goes on by about `maxSteps`, some tens of nanoseconds each; false once `fixGeneration` may be called. */
@@ -195,11 +198,12 @@ export class Summary implements MembershipFilter {
   }
 
   /**
-   * Publishes the bits that were fixed.
+   * Publishes the bits that were fixed. Those published before are written over by the next generation.
    * @param proof what they amount to
    */
   turnOver(proof: BitsProof): void {
     this.#geometry = this.#filter.geometry
+    if (this.#base.bitCount === this.#published.bitCount) this.#spare = this.#published
     this.#published = this.#base
     this.#setBitCount = proof.setBitCount
     this.#checksum = BitChecksum.from(proof.checksumHi, proof.checksumLo)

@@ -18,27 +18,41 @@ import { PROTOCOL_VERSIONS } from '../../../src/proxy/ports.ts'
 const PREFIX = '/.well-known/summary-cache/'
 const HEARTBEAT_MS = 5_000
 
-/** The keys of a directory without responses: numbers from `oldest` to `newest`, as many at all times. */
+/** A hash that is read from where it lies, so that going through many makes no garbage. */
+class HashInSlot implements KeyHash {
+  h0 = 0
+  h1 = 0
+  h2 = 0
+  h3 = 0
+
+  read(hashes: Int32Array, slot: number): this {
+    this.h0 = hashes[4 * slot]!
+    this.h1 = hashes[4 * slot + 1]!
+    this.h2 = hashes[4 * slot + 2]!
+    this.h3 = hashes[4 * slot + 3]!
+    return this
+  }
+}
+
+/** The keys of a directory without responses: as many at all times, the oldest of which makes room for the next. */
 export class SlidingKeys implements ClaimSource {
+  readonly slotCount: number
   readonly #of: string
-  readonly #count: number
-  readonly #claim: (key: KeyHash, slot: number) => void
-  readonly #unclaim: (key: KeyHash, slot: number) => void
+  readonly #protocol: SummaryCacheProtocol
+  readonly #hashes: Int32Array
+  readonly #hash = new HashInSlot()
   #next = 0
 
   constructor(of: string, count: number, protocol: SummaryCacheProtocol) {
+    this.slotCount = count
     this.#of = of
-    this.#count = count
-    this.#claim = (key, slot) => protocol.claimed(key, slot)
-    this.#unclaim = (key, slot) => protocol.unclaimed(key, slot)
+    this.#protocol = protocol
+    this.#hashes = new Int32Array(4 * count)
     protocol.rebuildFrom(this)
-    for (let i = 0; i < count; i++) this.#claim(this.key(this.#next++), i)
+    for (let i = 0; i < count; i++) this.#insert(i)
   }
 
-  get slotCount(): number {
-    return this.#count
-  }
-
+  /** Its number. */
   get newest(): number {
     return this.#next - 1
   }
@@ -48,21 +62,22 @@ export class SlidingKeys implements ClaimSource {
   }
 
   forEachClaim(fromSlot: number, toSlot: number, visit: (key: KeyHash) => void): void {
-    for (let slot = fromSlot; slot < toSlot; slot++) visit(this.key(this.#numberIn(slot)))
+    for (let slot = fromSlot; slot < toSlot; slot++) visit(this.#hash.read(this.#hashes, slot))
   }
 
   /** So many inserted, and as many of the oldest evicted. */
   slide(count: number): void {
     for (let i = 0; i < count; i++) {
-      const slot = this.#next % this.#count
-      this.#unclaim(this.key(this.#next - this.#count), slot)
-      this.#claim(this.key(this.#next++), slot)
+      const slot = this.#next % this.slotCount
+      this.#protocol.unclaimed(this.#hash.read(this.#hashes, slot), slot)
+      this.#insert(slot)
     }
   }
 
-  #numberIn(slot: number): number {
-    const newest = this.#next - 1
-    return newest - ((newest - slot) % this.#count)
+  #insert(slot: number): void {
+    const { h0, h1, h2, h3 } = this.key(this.#next++)
+    this.#hashes.set([h0, h1, h2, h3], 4 * slot)
+    this.#protocol.claimed(this.#hash.read(this.#hashes, slot), slot)
   }
 }
 
