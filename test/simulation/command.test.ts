@@ -37,6 +37,19 @@ test('npm run faults -- --seed N tells what happened, as it happens everywhere',
   expect(status).toBe(0)
 })
 
+test('npm run faults -- --seed N --seeds COUNT runs so many from there', () => {
+  const { stdout, stderr, status } = faults('--seed', '30', '--seeds', '2')
+  expect(`${stdout}${stderr}`).toContain('2 seeds')
+  expect(`${stdout}${stderr}`).toContain('--from 32')
+  expect(status).toBe(0)
+})
+
+test('npm run faults names an option that it does not know', () => {
+  const { stderr, status } = faults('--sed', '1')
+  expect(stderr).toMatch(/'--sed'[^]*--seed N/)
+  expect(status).toBe(2)
+})
+
 test('npm run faults says which value it cannot use', () => {
   const { stderr, status } = faults('--proxies', 'many')
   expect(stderr).toContain('--proxies many: a number from 2 to 1000 is needed')

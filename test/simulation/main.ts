@@ -6,7 +6,7 @@ import { addRun, newTally, readTally, tallyText, writeTally } from './tally.ts'
 
 const USAGE = `npm run faults -- [options]: clusters on a hostile network, one for each seed, checked after every step
 
-  --seed N        this seed alone, with its transcript
+  --seed N        this seed alone, with its transcript; with --minutes or --seeds the first of many
   --from N        the first seed; 1 by default
   --seeds COUNT   how many
   --minutes M     for how long; 1 by default where --seeds is not given
@@ -17,23 +17,33 @@ const USAGE = `npm run faults -- [options]: clusters on a hostile network, one f
 const PROGRESS_MS = 2_000
 const TRANSCRIPT_LINES = 60
 
-const { values } = parseArgs({
-  options: {
-    seed: { type: 'string' },
-    from: { type: 'string' },
-    seeds: { type: 'string' },
-    minutes: { type: 'string' },
-    proxies: { type: 'string' },
-    record: { type: 'string' },
-    help: { type: 'boolean' },
-  },
-})
+const { values } = parsed()
 
 const proxyCount = numberOf('proxies', 2, 1_000)
 
 if (values.help === true) process.stdout.write(USAGE)
-else if (values.seed === undefined) process.exitCode = await runMany()
-else process.exitCode = await replay(numberOf('seed', 0, 2 ** 31)!)
+else if (values.seed === undefined || values.minutes !== undefined || values.seeds !== undefined) {
+  process.exitCode = await runMany()
+} else process.exitCode = await replay(numberOf('seed', 0, 2 ** 31)!)
+
+function parsed() {
+  try {
+    return parseArgs({
+      options: {
+        seed: { type: 'string' },
+        from: { type: 'string' },
+        seeds: { type: 'string' },
+        minutes: { type: 'string' },
+        proxies: { type: 'string' },
+        record: { type: 'string' },
+        help: { type: 'boolean' },
+      },
+    })
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${USAGE}`)
+    process.exit(2)
+  }
+}
 
 /** Returns the exit code. */
 async function replay(seed: number): Promise<number> {
@@ -49,7 +59,7 @@ async function replay(seed: number): Promise<number> {
 async function runMany(): Promise<number> {
   const { record } = values
   const kept = record === undefined ? undefined : readTally(record)
-  const tally = kept ?? newTally(numberOf('from', 0, 2 ** 31) ?? 1)
+  const tally = kept ?? newTally(numberOf('from', 0, 2 ** 31) ?? numberOf('seed', 0, 2 ** 31) ?? 1)
   const count = numberOf('seeds', 1, 2 ** 31) ?? Infinity
   const minutes = numberOf('minutes', 0, 1e6) ?? (count === Infinity ? 1 : Infinity)
   const startMs = performance.now()
