@@ -4,10 +4,23 @@ import { connect } from 'node:net'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, test } from 'vitest'
-import { decodeDigestMessage, encodeDelta, encodeHeartbeat, encodeWant } from '../../src/core/digest/digest-codec.ts'
+import {
+  decodeDigestMessage,
+  encodeDelta,
+  encodeGoodbye,
+  encodeHeartbeat,
+  encodeTurnover,
+  encodeWant,
+} from '../../src/core/digest/digest-codec.ts'
+import type { DigestMessage } from '../../src/core/digest/digest-message.ts'
 import { formatName } from '../../src/core/digest/digest-name.ts'
 import { encodeLengthPrefix, FrameReader } from '../../src/core/digest/frame-reader.ts'
 import { Replica } from '../../src/core/digest/replica.ts'
+import { encodeSnapshot } from '../../src/core/digest/snapshot-encoder.ts'
+import type { StateHead } from '../../src/core/digest/state-head.ts'
+import { BitArray } from '../../src/core/filter/bit-array.ts'
+import { checksumOf } from '../../src/core/filter/bit-checksum.ts'
+import { UNKEYED } from '../../src/core/filter/filter-geometry.ts'
 import { PositionList } from '../../src/core/filter/position-list.ts'
 import {
   cacheable,
@@ -33,7 +46,7 @@ interface Digest {
 
 interface Dump {
   readonly own: Digest
-  readonly replicas: Readonly<Record<string, Digest & { readonly proved: boolean }>>
+  readonly replicas: Readonly<Record<string, Digest & { readonly proved: boolean; readonly problem: string }>>
 }
 
 /** test/python/digest_peer.py, told what to do by lines. */
@@ -150,7 +163,9 @@ describe.each([
     // A remote hit each way, and what was removed is a miss.
     const answer = await get(a, `${origin.url}/py/30`)
     expect([answer.body, answer.cacheStatus.includes('remote-hit')]).toEqual(['py has 30', true])
-    expect(await python.tell('ask', 'a', `${origin.url}/a/650`)).toBe('body of /a/650')
+    // It asks whose digest claims it: of the two a alone, and nobody for what nobody has.
+    expect(await python.tell('get', `${origin.url}/a/650`)).toEqual({ from: 'a', body: 'body of /a/650' })
+    expect(await python.tell('get', `${origin.url}/nowhere`)).toEqual({ from: null, asked: [] })
     expect(await python.tell('ask', 'b', `${origin.url}/a/650`)).toBe(null)
     expect((await get(b, `${origin.url}/py/3`)).body).toBe('body of /py/3')
 
@@ -258,4 +273,126 @@ test('a publisher in Python gives the rest of the very frame that it began, and 
   expect(await answerTo(python, object('ftp://origin.example/1', 'a'))).toContain(' 400 ')
   expect(await answerTo(python, object('http://origin.example/1', 'a'))).toContain(' 200 ')
   expect(await answerTo(python, object('http://origin.example/1', 'a, 1.1 py'))).toContain(' 508 ')
+})
+
+/** What the peer sends to one that follows it without a state. `leave` ends that. */
+async function followed(peer: PythonPeer): Promise<{ next(): Promise<DigestMessage>; leave(): void }> {
+  const leaving = new AbortController()
+  const answer = await fetch(`${peer.url}${PREFIX}/follow/py`, {
+    method: 'POST',
+    body: Buffer.from(encodeWant(undefined)),
+    signal: leaving.signal,
+  })
+  const reader = new FrameReader(2 ** 20)
+  const chunks = answer.body!.getReader()
+  const frames: Uint8Array[] = []
+  return {
+    next: async () => {
+      while (frames.length === 0) frames.push(...reader.push((await chunks.read()).value))
+      return decodeDigestMessage(frames.shift()!, LIMITS)
+    },
+    leave: () => leaving.abort(),
+  }
+}
+
+test('rule 2: a follower that stays hears of each delta, whoever of the others leaves', async () => {
+  const python = await startPythonPeer([])
+  const stays = await followed(python)
+  expect((await stays.next()).kind).toBe('heartbeat')
+  // Many, since it is chance which of them is served just when another leaves.
+  const others = await Promise.all(Array.from({ length: 20 }, () => followed(python)))
+  for (const other of others) await other.next()
+  for (const other of others) other.leave()
+  const heard: string[] = []
+  for (let i = 0; i < 6; i++) {
+    await python.tell('add', `http://origin.example/${i}`, 'x')
+    await python.tell('publish')
+    // The second write to one that has left fails.
+    if (i > 0) heard.push((await stays.next()).kind)
+  }
+  heard.push((await stays.next()).kind)
+  expect(heard).toEqual(Array.from({ length: 6 }, () => 'delta'))
+})
+
+test('rule 7: a turnover that a snapshot is smaller than is announced, to be fetched as one', async () => {
+  const python = await startPythonPeer([])
+  const stream = await followed(python)
+  expect((await stream.next()).kind).toBe('heartbeat')
+  for (let i = 0; i < 40; i++) await python.tell('add', `http://origin.example/${i}`, 'x')
+  await python.tell('publish')
+  const delta = await stream.next()
+  for (let i = 1; i < 40; i++) await python.tell('remove', `http://origin.example/${i}`)
+  await python.tell('generation')
+  const turned = await stream.next()
+  if (delta.kind !== 'delta' || turned.kind !== 'heartbeat') throw new Error(`${delta.kind}, then ${turned.kind}`)
+  expect(turned.state.name).toEqual({ ...delta.state.name, generation: 1, sequence: 0 })
+  expect(turned.state.setBitCount).toBe(4)
+})
+
+const ORIGIN_STATE = { incarnation: 2_000, generation: 0, sequence: 0 }
+
+function stateOf(sequence: number, positions: readonly number[], bitCount = 1_024): [StateHead, BitArray] {
+  const bits = new BitArray(bitCount)
+  for (const position of positions) bits.set(position)
+  const { hi: checksumHi, lo: checksumLo } = checksumOf(bits)
+  const proof = { setBitCount: positions.length, checksumHi, checksumLo }
+  const geometry = { ...UNKEYED, bitCount, probeCount: 4 }
+  return [{ name: { ...ORIGIN_STATE, sequence }, geometry, entryCount: 1, oldestChangeAgeMs: 0, ...proof }, bits]
+}
+
+/** Holds bit 3 in state 2000.0.0, and says `frames` to who follows it. */
+async function startScripted(...frames: Uint8Array[]): Promise<{ asked: readonly string[]; url: string }> {
+  const [state, bits] = stateOf(0, [3])
+  const snapshot = encodeSnapshot(state, bits)
+  return startOrigin((request, response) => {
+    request.resume()
+    if (request.url!.includes('/digest/')) {
+      response.writeHead(200, { etag: `"${formatName(state.name)}"`, 'content-length': snapshot.length }).end(snapshot)
+      return
+    }
+    response.write(encodeLengthPrefix(encodeHeartbeat(state)))
+    if (!request.url!.includes('/follow/')) response.end()
+    else for (const frame of frames) response.write(encodeLengthPrefix(frame))
+  })
+}
+
+test('rule 1: a delta that lies, or is of another geometry, is not merged; a goodbye of an old life, late, ends nothing', async () => {
+  const [first] = stateOf(0, [3])
+  const [second] = stateOf(1, [3, 7])
+  // It proves itself, and yet is of half as many bits.
+  const [halved] = stateOf(1, [3, 7], 512)
+  const publisher = await startScripted(
+    encodeGoodbye({ ...ORIGIN_STATE, incarnation: 1_000 }),
+    encodeDelta(0, halved, Uint32Array.of(7)),
+    encodeDelta(0, second, Uint32Array.of(8)),
+    encodeHeartbeat({ ...first, name: { ...ORIGIN_STATE, sequence: 2 } }),
+  )
+  const python = await startPythonPeer([{ name: 'p', url: publisher.url }])
+  // For the first state, for each of the two that prove nothing, and for the one that is only told of.
+  await until(() => publisher.asked.filter((line) => line.includes('/want/')).length >= 4)
+  const { replicas } = await python.dump()
+  expect([nameOf(replicas['p']!), replicas['p']!.positions]).toEqual(['2000.0.0', [3]])
+  expect(publisher.asked.filter((line) => line.includes('/follow/'))).toHaveLength(1)
+})
+
+test('rule 3: a turnover is made from what is held, without a snapshot', async () => {
+  const [after] = stateOf(0, [7])
+  const name = { ...ORIGIN_STATE, generation: 1 }
+  const turnover = encodeTurnover(ORIGIN_STATE, { ...after, name }, Uint32Array.of(7), Uint32Array.of(3))
+  const publisher = await startScripted(turnover)
+  const python = await startPythonPeer([{ name: 'p', url: publisher.url }])
+  const held = async (): Promise<Digest> => (await python.dump()).replicas['p']!
+  await until(async () => nameOf(await held()) === formatName(name))
+  expect((await held()).positions).toEqual([7])
+  expect(publisher.asked.filter((line) => line.includes('/digest/'))).toHaveLength(1)
+})
+
+test.each([
+  ['more bits than it accepts', [3], 2 ** 19, 'larger than accepted'],
+  ['more than nine tenths of them set', Array.from({ length: 950 }, (_, i) => i), 1_024, 'claims nearly everything'],
+])('rule 8: a digest with %s is refused by name', async (_what, positions, bitCount, problem) => {
+  const publisher = await startScripted(encodeHeartbeat(stateOf(1, positions, bitCount)[0]))
+  const python = await startPythonPeer([{ name: 'p', url: publisher.url }])
+  await until(async () => (await python.dump()).replicas['p']!.problem.includes(problem))
+  expect((await python.dump()).replicas['p']!.positions).toEqual([3])
 })

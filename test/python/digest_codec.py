@@ -45,6 +45,7 @@ class Frame(NamedTuple):
     until: Optional[int] = None
     set: frozenset = frozenset()
     clear: frozenset = frozenset()
+    size: int = 0
 
 
 # From a URL to bits
@@ -266,7 +267,7 @@ def decode(data, max_bits=2**24):
         frame = decode_state(reader, kind, flags, max_bits)
     if reader.at != len(data):
         raise Malformed("bytes behind the end")
-    return frame
+    return frame._replace(size=len(data))
 
 
 def decode_state(reader, kind, flags, max_bits):

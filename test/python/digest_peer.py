@@ -4,7 +4,9 @@ and asks for objects. Its store is a dictionary.
     python3 digest_peer.py --name p --port 0 --follow a=http://127.0.0.1:3128
 
 Commands are lines of JSON on standard input, answers lines of JSON on standard output:
-    ["add", url, body]  ["remove", url]  ["publish"]  ["generation"]  ["dump"]  ["ask", peer, url]  ["follow", name, url]
+    ["add", url, body]  ["remove", url]  ["publish"]  ["generation"]  ["dump"]  ["follow", name, url]
+    ["get", url]: from a peer whose digest claims it  ["ask", peer, url]: from that one, whatever its digest says
+With the end of the input it says goodbye and ends.
 """
 
 import argparse
@@ -25,9 +27,12 @@ from digest_codec import Malformed, Name, State
 PREFIX = "/.well-known/summary-cache/"
 BITS, PROBES = 2**14, 4
 HEARTBEAT_S = 5
-MAX_FILL = 0.9
+MAX_BITS, MAX_FILL = 16 * BITS, 0.9
 MAX_WAITING = 64
-MAX_FRAME = 2**22
+MAX_ASKED = 2
+MAX_FOLLOWERS, MAX_UNREAD = 1024, 2**20
+WRITE_S = 10
+MAX_FRAME = MAX_BITS // 8 + 128  # a snapshot, bit for bit
 SNAPSHOT_KEPT_S = 30
 MAX_SNAPSHOT_READS = 8
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.25, 10
@@ -42,21 +47,32 @@ class Publisher:
         self.held = {}
         self.state_name = Name(int(time.time() * 1000), 0, 0)
         self.published = set()
+        self.changed_at = None  # since when there is something to publish
         self.steps = []  # origin, frame
-        self.followers = []
+        self.followers = []  # a queue of frames for each; None ends it
         self.snapshots = {}  # name: when it was last given out whole, frame
 
     def live(self):
         return set().union(*(codec.positions_of(url, BITS, PROBES) for url in self.held)) if self.held else set()
 
+    def change(self, url, body=None):
+        with self.lock:
+            self.changed_at = self.changed_at or time.monotonic()
+            if body is None:
+                self.held.pop(codec.normal_url(url), None)
+            else:
+                self.held[codec.normal_url(url)] = body
+
     def state(self):
+        age = 0 if self.changed_at is None else int(1000 * (time.monotonic() - self.changed_at))
         check = codec.checksum(self.published)
-        return State(self.state_name, BITS, PROBES, len(self.published), len(self.held), 0, check)
+        return State(self.state_name, BITS, PROBES, len(self.published), len(self.held), age, check)
 
     def publish(self):
         with self.lock:
             rises = self.live() - self.published
             if not rises:
+                self.changed_at = None
                 return
             origin = self.state_name
             self.state_name = origin._replace(sequence=origin.sequence + 1)
@@ -69,15 +85,28 @@ class Publisher:
             rises, falls = live - self.published, self.published - live
             self.state_name = Name(origin.incarnation, origin.generation + 1, 0)
             self.published = live
-            self.send(origin, codec.encode_turnover(origin, self.state(), rises, falls))
+            frame = codec.encode_turnover(origin, self.state(), rises, falls)
+            if len(frame) < len(self.snapshot()[1]):
+                return self.send(origin, frame)
+            self.steps.clear()
+            self.tell(codec.encode_heartbeat(self.state()))
+            self.changed_at = None
 
     def send(self, origin, frame):
         self.steps.append((origin, frame))
         # Who lacks more than a snapshot's worth is better off with a snapshot.
         while sum(len(step) for _, step in self.steps) > len(self.snapshot()[1]) and len(self.steps) > 1:
             self.steps.pop(0)
-        for queue in self.followers:
-            queue.append(frame)
+        self.tell(frame)
+        self.changed_at = None
+
+    def tell(self, frame):
+        with self.lock:
+            for queue in self.followers:
+                if sum(map(len, filter(None, queue))) > MAX_UNREAD + max(map(len, filter(None, queue)), default=0):
+                    queue[:] = [None]
+                else:
+                    queue.append(frame)
 
     def answer(self, want, with_snapshot):
         """Steps one by one, where a publisher could also send what they come to."""
@@ -126,6 +155,8 @@ class Replica:
     def receive(self, frame):
         """Takes a frame in. True: something is lacking."""
         if frame.name.incarnation < self.incarnation:
+            if frame.kind == "goodbye":
+                return False  # late, of a life that is over
             raise Malformed("an older incarnation")
         if frame.name.incarnation > self.incarnation or frame.kind == "goodbye":
             self.state, self.bits, self.waiting, self.newest = None, frozenset(), [], None
@@ -142,7 +173,7 @@ class Replica:
         elif frame.kind == "snapshot":
             if self.state is None or frame.name > self.state.name:
                 self.take(frame.state, frame.set)
-        elif len(self.waiting) < MAX_WAITING:
+        elif len(self.waiting) < MAX_WAITING and sum(f.size for f in self.waiting) + frame.size <= MAX_FRAME:
             self.waiting.append(frame)
         while any([self.apply(change) for change in list(self.waiting)]):
             pass
@@ -156,6 +187,7 @@ class Replica:
             self.prove(change.state)
             return False
         fits = change.origin <= self.state.name and change.origin[:2] == self.state.name[:2]
+        fits = fits and (change.state.bits, change.state.probes) == (self.state.bits, self.state.probes)
         if change.kind == "turnover":
             fits = change.origin == self.state.name
         if not fits:
@@ -179,6 +211,9 @@ class Replica:
     @property
     def lacks(self):
         return self.state is None or self.newest > self.state.name
+
+    def claims(self, url):
+        return self.is_proved and codec.positions_of(url, self.state.bits, self.state.probes) <= self.bits
 
     def want(self):
         if self.state is None:
@@ -230,7 +265,7 @@ class Follower(threading.Thread):
                 raise Malformed(f"answered {answer.status}")
             self.problem, self.is_streaming = "", True
             for frame in frames_in(answer):
-                if not self.replica.receive(codec.decode(frame)):
+                if not self.replica.receive(codec.decode(frame, MAX_BITS)):
                     continue
                 if version == 1:
                     connection.close()
@@ -242,9 +277,9 @@ class Follower(threading.Thread):
         """Asks for what is missing, and for a snapshot where that does not help."""
         _, answer = self.request("POST", f"v2/want/{quote(self.name_, safe='')}", self.replica.want())
         for frame in frames_in(answer):
-            self.replica.receive(codec.decode(frame))
+            self.replica.receive(codec.decode(frame, MAX_BITS))
         if self.replica.lacks:
-            self.replica.receive(codec.decode(self.read_snapshot()))
+            self.replica.receive(codec.decode(self.read_snapshot(), MAX_BITS))
 
     def read_snapshot(self):
         path, have, tag = f"v2/digest/{quote(self.name_, safe='')}", b"", None
@@ -289,6 +324,7 @@ class Handler(BaseHTTPRequestHandler):
     """Our proxy port: the digest's routes, and objects by absolute URL."""
 
     protocol_version = "HTTP/1.1"
+    timeout = WRITE_S
     publisher, versions = None, ()
 
     def log_message(self, *_):
@@ -331,6 +367,8 @@ class Handler(BaseHTTPRequestHandler):
     def stream(self, want, version):
         queue = []
         with self.publisher.lock:
+            if len(self.publisher.followers) >= MAX_FOLLOWERS:
+                return self.reply(503, b"")
             queue += self.publisher.answer(want, version == 1)
             self.publisher.followers.append(queue)
         self.send_response(200)
@@ -341,7 +379,10 @@ class Handler(BaseHTTPRequestHandler):
         try:
             while True:
                 while queue:
-                    self.wfile.write(prefixed(queue.pop(0)))
+                    frame = queue.pop(0)
+                    if frame is None:
+                        return
+                    self.wfile.write(prefixed(frame))
                     sent_at = time.monotonic()
                 if time.monotonic() - sent_at > HEARTBEAT_S:
                     with self.publisher.lock:
@@ -350,7 +391,9 @@ class Handler(BaseHTTPRequestHandler):
         except OSError:
             pass
         finally:
-            self.publisher.followers.remove(queue)
+            with self.publisher.lock:
+                # Not remove(): that would take the first queue that is as empty.
+                self.publisher.followers[:] = [other for other in self.publisher.followers if other is not queue]
 
     def answer_digest(self):
         wanted = re.fullmatch(r"bytes=([0-9]{1,10})-", self.headers.get("Range", ""))
@@ -438,28 +481,29 @@ def main():
         }
         return {"own": own, "replicas": replicas}
 
-    def change(url, body=None):
-        with publisher.lock:
-            if body is None:
-                publisher.held.pop(codec.normal_url(url), None)
-            else:
-                publisher.held[codec.normal_url(url)] = body
+    def get(url):
+        claimants = [name for name, f in followers.items() if f.is_streaming and f.replica.claims(url)]
+        for name in claimants[:MAX_ASKED]:
+            body = ask(options.name, followers[name], url)
+            if body is not None:
+                return {"from": name, "body": body}
+        return {"from": None, "asked": claimants[:MAX_ASKED]}
 
     commands = {
-        "add": change,
-        "remove": change,
+        "add": publisher.change,
+        "remove": publisher.change,
         "publish": publisher.publish,
         "generation": publisher.turn_over,
         "dump": dump,
         "follow": follow,
+        "get": get,
         "ask": lambda peer, url: ask(options.name, followers[peer], url),
     }
     print(json.dumps({"port": server.server_address[1]}), flush=True)
     for line in sys.stdin:
         command, *arguments = json.loads(line)
         print(json.dumps({"result": commands[command](*arguments)}), flush=True)
-    for queue in publisher.followers:
-        queue.append(codec.encode_goodbye(publisher.state_name))
+    publisher.tell(codec.encode_goodbye(publisher.state_name))
     time.sleep(0.1)
 
 
