@@ -19,20 +19,22 @@ import { probePositions } from './probing.ts'
 export class CountingBloomFilter implements ForgettingFilter, UnitingFilter {
   static readonly KIND_CODE = 2
   readonly geometry: FilterGeometry
-  readonly #counters: CounterArray
+  /** Read only to others. */
+  readonly counters: CounterArray
   readonly #positions = new Uint32Array(MAX_PROBE_COUNT)
   #setBitCount = 0
   #entryCount = 0
 
   /**
    * An empty filter.
+   * @param counters taken as they are, and to be cleared before the first key where they are not
    * @throws {RangeError} an impossible geometry
    */
   constructor(geometry: FilterGeometry, counters: CounterArray = new CounterArray(geometry.bitCount)) {
     const problem = geometryProblem(geometry)
     if (problem !== undefined) throw new RangeError(problem)
     this.geometry = geometry
-    this.#counters = counters
+    this.counters = counters
   }
 
   /** The smallest that holds so many keys at that false hit rate. */
@@ -66,11 +68,6 @@ export class CountingBloomFilter implements ForgettingFilter, UnitingFilter {
     return this.geometry
   }
 
-  /** The counters' memory, for whoever prepares it: 8 to a word. */
-  get counterWords(): Uint32Array {
-    return this.#counters.words
-  }
-
   get setBitCount(): number {
     return this.#setBitCount
   }
@@ -98,12 +95,12 @@ export class CountingBloomFilter implements ForgettingFilter, UnitingFilter {
   }
 
   isSet(bitIndex: number): boolean {
-    return this.#counters.get(bitIndex) !== 0
+    return this.counters.get(bitIndex) !== 0
   }
 
   /** Bits 32 `wordIndex` and up, the first one least significant; signed. */
   word(wordIndex: number): number {
-    return this.#counters.nonZeroWord(wordIndex)
+    return this.counters.nonZeroWord(wordIndex)
   }
 
   /** @param risen gets the positions that this set */
@@ -111,7 +108,7 @@ export class CountingBloomFilter implements ForgettingFilter, UnitingFilter {
     const count = this.#probe(key)
     for (let i = 0; i < count; i++) {
       const position = this.#positions[i]!
-      if (this.#counters.increment(position) !== 1) continue
+      if (this.counters.increment(position) !== 1) continue
       this.#setBitCount++
       risen?.push(position)
     }
@@ -125,7 +122,7 @@ export class CountingBloomFilter implements ForgettingFilter, UnitingFilter {
     if (this.#entryCount === 0) throw new KeyNotHeldError()
     for (let i = 0; i < count; i++) {
       const position = this.#positions[i]!
-      if (this.#counters.decrement(position) !== 0) continue
+      if (this.counters.decrement(position) !== 0) continue
       this.#setBitCount--
       fallen?.push(position)
     }
@@ -143,8 +140,8 @@ export class CountingBloomFilter implements ForgettingFilter, UnitingFilter {
   /** Counters add up, and stick at 15: afterwards what was added to either can be removed. */
   unionWith(other: CountingBloomFilter): void {
     if (!sameGeometry(other.geometry, this.geometry)) throw new RangeError('the filters differ in geometry')
-    this.#counters.addFrom(other.#counters)
-    this.#setBitCount = this.#counters.totals().nonZero
+    this.counters.addFrom(other.counters)
+    this.#setBitCount = this.counters.totals().nonZero
     this.#entryCount += other.#entryCount
   }
 
@@ -162,7 +159,7 @@ export class CountingBloomFilter implements ForgettingFilter, UnitingFilter {
       hashing: this.geometry,
       entryCount: this.#entryCount,
       parameters: [bitCount, probeCount, this.#setBitCount, 0],
-      body: bytesOfWords(this.#counters.words, Math.ceil(bitCount / 2)),
+      body: bytesOfWords(this.counters.words, Math.ceil(bitCount / 2)),
     })
   }
 

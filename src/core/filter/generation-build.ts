@@ -1,5 +1,6 @@
 import { BitArray } from './bit-array.ts'
 import type { ClaimSource } from './claim-source.ts'
+import type { CounterArray } from './counter-array.ts'
 import { CountingBloomFilter } from './counting-bloom-filter.ts'
 import type { FilterGeometry } from './filter-geometry.ts'
 import type { KeyHash } from './key-hash.ts'
@@ -19,8 +20,14 @@ export interface Refill {
   readonly source: ClaimSource
 }
 
-// In the time of one step, some tens of nanoseconds each: fresh memory is touched by pages first, which takes as long as
-// hundreds of counters in it.
+/** Memory of generations that are over, written over where it has the size that is needed. */
+export interface SpareMemory {
+  readonly bits: BitArray | undefined
+  readonly counters: CounterArray | undefined
+}
+
+// In the time of one step, some tens of nanoseconds each: counters are cleared by pages first, which takes as long as
+// hundreds of counters where their memory is fresh.
 const STEPS_PER_PAGE = 512
 const PAGE_WORDS = 1024
 const SLOTS_AT_ONCE = 16
@@ -41,19 +48,18 @@ export class GenerationBuild {
   readonly #present: CountingBloomFilter
   readonly #source: ClaimSource | undefined
   readonly #flipped = new PositionList()
-  #touchedPages = 0
+  #clearedPages = 0
   #passedSlots = 0
   #passedWords = 0
   #missing = 0
   #surplus = 0
 
-  /** @param spare to be written over, where it has the size that is needed */
-  constructor(present: CountingBloomFilter, refill: Refill | undefined, spare?: BitArray) {
+  constructor(present: CountingBloomFilter, refill: Refill | undefined, spare: SpareMemory) {
     this.#present = present
     this.#source = refill?.source
-    this.filter = refill === undefined ? present : new CountingBloomFilter(refill.geometry)
+    this.filter = refill === undefined ? present : emptyFilter(refill.geometry, spare.counters)
     const { bitCount } = this.filter.geometry
-    this.bits = spare?.bitCount === bitCount ? spare : new BitArray(bitCount)
+    this.bits = spare.bits?.bitCount === bitCount ? spare.bits : new BitArray(bitCount)
     // A filter that is counted in already has nothing to be filled with.
     if (refill === undefined) this.#passedSlots = Infinity
   }
@@ -72,7 +78,7 @@ export class GenerationBuild {
     let left = maxSteps
     while (left > 0 && this.#passedWords < this.bits.words.length) {
       if (this.#passedSlots === Infinity) left -= this.#collect()
-      else if (this.#touchedPages * PAGE_WORDS < this.filter.counterWords.length) left -= this.#touch()
+      else if (this.#clearedPages * PAGE_WORDS < this.filter.counters.words.length) left -= this.#clear()
       else left -= this.#fill(this.#source!)
     }
     return this.#passedWords < this.bits.words.length
@@ -102,9 +108,10 @@ export class GenerationBuild {
     return this.isRefill && this.filter.geometry.bitCount === this.#present.geometry.bitCount
   }
 
-  #touch(): number {
-    this.filter.counterWords[this.#touchedPages * PAGE_WORDS] = 0
-    this.#touchedPages++
+  #clear(): number {
+    const from = this.#clearedPages * PAGE_WORDS
+    this.filter.counters.words.fill(0, from, from + PAGE_WORDS)
+    this.#clearedPages++
     return STEPS_PER_PAGE
   }
 
@@ -158,6 +165,11 @@ export class GenerationBuild {
       else this.bits.clear(position)
     }
   }
+}
+
+/** Its counters are cleared before the first key is added. */
+function emptyFilter(geometry: FilterGeometry, spare: CounterArray | undefined): CountingBloomFilter {
+  return new CountingBloomFilter(geometry, spare?.counterCount === geometry.bitCount ? spare : undefined)
 }
 
 function onesIn(word: number): number {

@@ -2,7 +2,7 @@ import { BitArray } from './bit-array.ts'
 import { BitChecksum } from './bit-checksum.ts'
 import { CountingBloomFilter } from './counting-bloom-filter.ts'
 import type { FilterGeometry } from './filter-geometry.ts'
-import { GenerationBuild, type Refill } from './generation-build.ts'
+import { GenerationBuild, type Refill, type SpareMemory } from './generation-build.ts'
 import type { KeyHash } from './key-hash.ts'
 import type { MembershipFilter } from './membership-filter.ts'
 import { PositionList } from './position-list.ts'
@@ -39,8 +39,8 @@ export class Summary implements MembershipFilter {
   /** What the next delta starts from: the published bits, or those of the next generation once they are fixed. */
   #base: BitArray
   #build: GenerationBuild | undefined
-  /** What was published before: the next generation is built there. To give it back and take it anew stops everything. */
-  #spare: BitArray | undefined
+  /** Of the generation before: the next one is built there. To give it back and take it anew stops everything. */
+  #spare: SpareMemory = { bits: undefined, counters: undefined }
   #checksum = new BitChecksum()
   #setBitCount = 0
   readonly #flipped = new PositionList()
@@ -176,8 +176,9 @@ export class Summary implements MembershipFilter {
 
   /** @param refill a new filter from the directory; without, the one in use goes on */
   beginGeneration(refill?: Refill): void {
+    const { counters } = this.#spare
     this.#build = new GenerationBuild(this.#filter, refill, this.#spare)
-    this.#spare = undefined
+    this.#spare = { bits: undefined, counters: refill === undefined ? counters : undefined }
   }
 
   /** Goes on by about `maxSteps`, some tens of nanoseconds each; false once `fixGeneration` may be called. */
@@ -188,6 +189,10 @@ export class Summary implements MembershipFilter {
   /** From now on changes count against the next generation's bits, which stay as they are. Returns these. */
   fixGeneration(): BitArray {
     const { bits, filter } = this.#build!
+    const before = this.#filter.counters
+    if (filter.counters !== before && filter.counters.counterCount === before.counterCount) {
+      this.#spare = { ...this.#spare, counters: before }
+    }
     this.#filter = filter
     this.#base = bits
     this.#build = undefined
@@ -203,7 +208,7 @@ export class Summary implements MembershipFilter {
    */
   turnOver(proof: BitsProof): void {
     this.#geometry = this.#filter.geometry
-    if (this.#base.bitCount === this.#published.bitCount) this.#spare = this.#published
+    if (this.#base.bitCount === this.#published.bitCount) this.#spare = { ...this.#spare, bits: this.#published }
     this.#published = this.#base
     this.#setBitCount = proof.setBitCount
     this.#checksum = BitChecksum.from(proof.checksumHi, proof.checksumLo)

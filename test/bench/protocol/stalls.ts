@@ -18,13 +18,15 @@ export const STALLS: Measurement = {
   name: 'stalls',
   async run({ quick, progress }) {
     const entryCount = quick ? 100_000 : 10_000_000
-    const rounds = quick ? 1 : 3
+    const rounds = quick ? 1 : 5
     const windowMs = quick ? 1_000 : 15_000
     const origin = await startOrigin(cacheable)
     const proxy = await startTestProxy('proxy')
-    const path = `${origin.url}/page`
-    await get(proxy, path)
-    const task: HitsTask = { origin: proxy.url, path, perSecond: HITS_PER_SECOND }
+    const url = `${origin.url}/page`
+    await get(proxy, url)
+    const { hostname, port } = new URL(proxy.url)
+    const request = `GET ${url} HTTP/1.1\r\nHost: ${new URL(url).host}\r\n\r\n`
+    const task: HitsTask = { host: hostname, port: Number(port), request, perSecond: HITS_PER_SECOND }
     const client = new Worker(new URL('./hits.worker.ts', import.meta.url), { workerData: task })
     progress(`a summary of ${entryCount} entries`)
     const peer = await startBarePeer('large', entryCount, 'balanced')
