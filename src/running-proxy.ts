@@ -232,6 +232,7 @@ export async function startProxy(
     proxyAddress: `${config.listen.host}:${proxyAddress.port}`,
     profile: digest.profile,
     lookup: policy,
+    originMs: () => lookup.originMs,
     accounts,
     keyOf,
     eviction: config.store.eviction,

@@ -1,6 +1,6 @@
 import { ApiProblem, UnauthorizedError, ask } from './api.js'
 import { element } from './dom.js'
-import { bytes, duration } from './format.js'
+import { bytes, count, duration } from './format.js'
 
 /** Asks what would be done with a URL, or purges it, and shows the answer. */
 export class UrlView {
@@ -48,7 +48,7 @@ function purged({ url, purged: number }) {
   return [element('p', { class: 'verdict' }, text, element('code', {}, url))]
 }
 
-function explanation({ url, key, probes, directory, peers, plan }) {
+function explanation({ url, key, probes, directory, lookup, peers, plan }) {
   return [
     element('p', { class: 'verdict' }, element('code', {}, url)),
     element('h3', {}, 'Plan'),
@@ -62,6 +62,7 @@ function explanation({ url, key, probes, directory, peers, plan }) {
     ),
     ...(directory.entries.length === 0 ? [] : [entryTable(directory.entries)]),
     element('h3', {}, 'Peers'),
+    element('p', {}, policyText(lookup)),
     peers.length === 0 ? element('p', { class: 'empty' }, 'There are none.') : peerTable(peers),
     element(
       'details',
@@ -95,9 +96,22 @@ function freshness(ms) {
 
 function peerTable(peers) {
   return table(
-    ['Peer', 'Its digest', 'Consulted', 'Why'],
-    peers.map((peer) => [peer.name, peer.claims ? 'claims it' : 'says no', peer.consulted ? 'yes' : 'no', peer.reason]),
+    ['Peer', 'Its digest', 'Consulted', 'Choice', 'Why'],
+    peers.map((peer) => [
+      peer.name,
+      peer.claims ? 'claims it' : 'says no',
+      peer.consulted ? 'yes' : 'no',
+      peer.choice.replace('-', ' '),
+      peer.reason,
+    ]),
   )
+}
+
+function policyText({ ask, tries, addedDelayMs, originMs }) {
+  const who =
+    ask === 'all' ? 'Every claimant at once' : `The best claimants one after the other, ${count(tries)} at most`
+  const origin = originMs === null ? '' : `, where the origin takes ${duration(originMs)}`
+  return `${who}, for ${duration(addedDelayMs)} together${origin}.`
 }
 
 function table(labels, rows) {

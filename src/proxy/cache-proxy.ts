@@ -16,18 +16,21 @@ import type { RequestHead } from '../core/http/message-head.ts'
 import { judgeReuse, type ReuseVerdict } from '../core/http/reuse.ts'
 import { judgeStorability } from '../core/http/storability.ts'
 import { storedHead } from '../core/http/stored-head.ts'
-import {
-  confirmsStored,
-  isValidatable,
-  refreshedHead,
-  validationRequest,
-  withoutConditions,
-} from '../core/http/validation.ts'
+import { confirmsStored, refreshedHead, validationRequest, withoutConditions } from '../core/http/validation.ts'
 import { selectingValues } from '../core/http/vary.ts'
 import { icpMessageBytes } from '../core/protocol/icp-message.ts'
 import type { SummaryCacheProtocol } from '../core/protocol/summary-cache-protocol.ts'
 import { failedReply, loopReply, unheldReply } from './own-replies.ts'
-import { asksPeers, forwarded, hostOf, isSafe, loops, onlyIfCached, withoutPeerHop } from './forwarding.ts'
+import {
+  asksPeers,
+  entryToValidate,
+  forwarded,
+  hostOf,
+  isSafe,
+  loops,
+  onlyIfCached,
+  withoutPeerHop,
+} from './forwarding.ts'
 import type { LookupPlan } from '../core/peers/lookup-plan.ts'
 import type { PeerLookup } from './peer-lookup.ts'
 import type { PeerProbes } from './peer-probes.ts'
@@ -106,8 +109,7 @@ export class CacheProxy<B> {
     if (head.method === 'HEAD' || (facts.flags & (HAS_RANGE | NO_STORE | PRECONDITION)) !== 0) {
       return this.#pass(request, signal)
     }
-    const validates = entry !== undefined && verdict !== 'coding-refused' && isValidatable(entry.stored)
-    return this.#fetchOnce(request, key, facts, validates ? entry : undefined, signal)
+    return this.#fetchOnce(request, key, facts, entryToValidate(entry, verdict), signal)
   }
 
   /** Forgets every variant of the key; what is being fetched of it now will not be stored. Returns how many went. */

@@ -1,3 +1,4 @@
+import type { DirectoryEntry } from '../core/directory/cache-directory.ts'
 import type { Fields } from '../core/http/fields.ts'
 import {
   cdnLoopContains,
@@ -9,6 +10,8 @@ import {
 } from '../core/http/forwarded-headers.ts'
 import { HAS_AUTHORIZATION, NO_CACHE, type RequestFacts } from '../core/http/freshness.ts'
 import type { RequestHead } from '../core/http/message-head.ts'
+import type { ReuseVerdict } from '../core/http/reuse.ts'
+import { isValidatable } from '../core/http/validation.ts'
 
 /** RFC 9110 §7.6.3 leaves the bound to us; clusters are a few proxies deep, not sixteen. */
 const MAX_HOPS = 16
@@ -34,6 +37,14 @@ export function onlyIfCached(head: RequestHead): RequestHead {
 /** May a peer answer it? A reload is for the origin, and credentials go to nobody else. */
 export function asksPeers(facts: RequestFacts): boolean {
   return (facts.flags & (NO_CACHE | HAS_AUTHORIZATION)) === 0 && facts.maxAgeMs > 0
+}
+
+/** The entry that the origin is asked to confirm; undefined: peers may have a better one, and the origin sends the whole. */
+export function entryToValidate(
+  entry: DirectoryEntry | undefined,
+  verdict: ReuseVerdict | 'absent',
+): DirectoryEntry | undefined {
+  return entry !== undefined && verdict !== 'coding-refused' && isValidatable(entry.stored) ? entry : undefined
 }
 
 /** RFC 9110 §9.2.1; what we do not know is not safe. */

@@ -8,7 +8,6 @@ import { normalUrl, type CacheKey, type KeyOf } from '../core/http/cache-key.ts'
 import { Fields } from '../core/http/fields.ts'
 import { currentAgeMs, freshUntilMs, requestFacts } from '../core/http/freshness.ts'
 import { judgeReuse } from '../core/http/reuse.ts'
-import { costOfHitMs } from '../core/peers/candidate-selection.ts'
 import { measuredError } from '../core/peers/guess-counts.ts'
 import type { LookupPolicy } from '../core/peers/lookup-plan.ts'
 import { transportOf, type Peer } from '../core/peers/peer.ts'
@@ -18,6 +17,7 @@ import type { SummaryCacheProtocol } from '../core/protocol/summary-cache-protoc
 import type { PaperReplica } from '../core/protocol/paper-replica.ts'
 import type { DigestExchange } from './digest-exchange.ts'
 import type { EventFanOut } from './event-fan-out.ts'
+import { explainLookup } from './explanation.ts'
 import type { Clock, PeerFollowing } from './ports.ts'
 import type { PeerChange, ProxyControl } from './proxy-control.ts'
 import type { ProxyEvent } from './proxy-event.ts'
@@ -45,6 +45,8 @@ export interface OperatorParts {
   readonly eviction: string
   readonly keyOf: KeyOf
   readonly lookup: LookupPolicy
+  /** How long the origin takes, as far as is known. */
+  readonly originMs: () => number | undefined
   readonly accounts: PeerAccounts
   readonly protocol: SummaryCacheProtocol
   readonly exchange: DigestExchange
@@ -203,26 +205,13 @@ export class Operator implements ProxyControl {
   }
 
   explain(url: string): Explanation | undefined {
-    const { clock, directory, lookup, protocol } = this.#parts
+    const { clock, directory, lookup, originMs, protocol } = this.#parts
     const key = this.#keyOf(url)
     if (key === undefined) return undefined
     const nowMs = clock.monotonicMs()
     const request = { method: 'GET', url: key.url, fields: Fields.none }
     const entry = directory.find(key, request.fields)
     const verdict = entry === undefined ? 'absent' : judgeReuse(entry.stored.facts, requestFacts(request), nowMs)
-    const claiming = protocol.peers.claimants(key, nowMs)
-    const plan =
-      verdict === 'serve'
-        ? ['serve from the store']
-        : [
-            ...(entry === undefined
-              ? claiming
-                  .filter(({ worth }) => !worth.isOff)
-                  .slice(0, lookup.ask === 'all' ? undefined : lookup.tries)
-                  .map((state) => `ask peer ${state.peer.name}${lookup.ask === 'all' ? ', with the others' : ''}`)
-              : []),
-            entry === undefined ? `fetch from the origin` : `validate at the origin (${verdict})`,
-          ]
     const { geometry } = protocol.publisher.summary
     const probes = new Uint32Array(geometry.probeCount)
     probePositions(key, geometry, probes)
@@ -231,15 +220,16 @@ export class Operator implements ProxyControl {
       key: [key.h0, key.h1, key.h2, key.h3].map((word) => (word >>> 0).toString(16).padStart(8, '0')).join(''),
       probes: [...probes],
       directory: { held: directory.variantsOf(key).length > 0, verdict, entries: this.#entries(key) },
-      peers: protocol.peers.all().map((state) => ({
-        name: state.peer.name,
-        claims: protocol.peers.isClaimed(state, key),
-        consulted: isConsulted(state, nowMs),
-        reason:
-          this.#peerView(state).reason ||
-          choiceReason(state, claiming, lookup.ask === 'all' ? claiming.length : lookup.tries),
-      })),
-      plan,
+      ...explainLookup({
+        key,
+        entry,
+        verdict,
+        peers: protocol.peers,
+        policy: lookup,
+        originMs: originMs(),
+        reasonOf: (state) => this.#reasonOf(state),
+        nowMs,
+      }),
     }
   }
 
@@ -287,15 +277,13 @@ export class Operator implements ProxyControl {
     const nowMs = this.#parts.clock.monotonicMs()
     const { guesses, peer } = state
     const usable = isDigestUsable(state, nowMs)
-    const suspended = !state.health.mayBeAsked
-    const reason = this.#peerReasons.get(peer.name) ?? (suspended ? state.health.reason : '')
     return {
       name: peer.name,
       url: peer.url,
       transport: transportOf(peer),
       proved: transportKinds[transportOf(peer)].proved,
       state: stateOf(state, usable),
-      reason,
+      reason: this.#reasonOf(state),
       guesses: {
         tests: guesses.tests,
         claims: guesses.claims,
@@ -311,6 +299,10 @@ export class Operator implements ProxyControl {
       account: this.#parts.accounts.of(peer.name),
       digest: this.#replicaView(state),
     }
+  }
+
+  #reasonOf({ health, peer }: PeerState): string {
+    return this.#peerReasons.get(peer.name) ?? (health.mayBeAsked ? '' : health.reason)
   }
 
   #replicaView(state: PeerState): ReplicaView | null {
@@ -370,15 +362,6 @@ function stateOf({ health, isConnected, worth }: PeerState, isUsable: boolean): 
   if (!isConnected) return 'connecting'
   if (!isUsable) return 'unproved'
   return worth.isOff ? 'switched-off' : 'up'
-}
-
-/** Why a peer is asked at its place, or not, for a key that the store cannot answer. */
-function choiceReason(state: PeerState, claiming: readonly PeerState[], tries: number): string {
-  const rank = claiming.indexOf(state)
-  if (rank < 0) return 'its digest does not claim it'
-  const cost = costOfHitMs(state)
-  const order = cost === 0 ? 'not asked yet, and so first' : `a hit there takes ${cost.toFixed(1)} ms on average`
-  return rank < tries ? order : `${order}; beyond the ${tries} that are tried`
 }
 
 function digestView(geometry: FilterGeometry, name: string, entries: number, setBits: number): DigestView {

@@ -1,5 +1,7 @@
 import type { FilterGeometry } from '../core/filter/filter-geometry.ts'
+import { CANDIDATE_VERDICTS } from '../core/peers/candidate-selection.ts'
 import type { FalseHitCause } from '../core/peers/guess-counts.ts'
+import type { AskWay } from '../core/peers/lookup-plan.ts'
 import type { TransportName } from '../core/peers/transport-kinds.ts'
 import type { DatagramDrop, DigestFrameKind, Outcome, TurnedAwayCause } from './proxy-event.ts'
 
@@ -192,6 +194,10 @@ export interface EntryView {
   readonly claimed: boolean
 }
 
+/** `not-needed`: it would be asked if the store had nothing of it. */
+export const PEER_CHOICES = [...CANDIDATE_VERDICTS, 'not-needed'] as const
+export type PeerChoice = (typeof PEER_CHOICES)[number]
+
 /** What would be done with `GET url` now, and why. */
 export interface Explanation {
   readonly url: string
@@ -202,10 +208,20 @@ export interface Explanation {
     readonly verdict: string
     readonly entries: readonly EntryView[]
   }
+  /** The policy that decides on peers now. */
+  readonly lookup: {
+    readonly ask: AskWay
+    readonly tries: number
+    /** What is configured, or less where the origin is quick. */
+    readonly addedDelayMs: number
+    /** Smoothed; null before its first answer. */
+    readonly originMs: number | null
+  }
   readonly peers: readonly {
     readonly name: string
     readonly claims: boolean
     readonly consulted: boolean
+    readonly choice: PeerChoice
     readonly reason: string
   }[]
   /** In order: `serve from store`, `ask peer b`, `fetch from origin http://...`. */

@@ -1,36 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { geometryFor } from '../../src/core/filter/filter-geometry.ts'
 import { cacheKey } from '../../src/core/http/cache-key.ts'
 import { Fields } from '../../src/core/http/fields.ts'
 import type { RequestHead } from '../../src/core/http/message-head.ts'
 import { DEFAULT_LOOKUP_POLICY } from '../../src/core/peers/lookup-plan.ts'
 import type { Peer } from '../../src/core/peers/peer.ts'
-import { SummaryCacheProtocol } from '../../src/core/protocol/summary-cache-protocol.ts'
-import { UPDATE_PROFILES } from '../../src/core/protocol/update-policy.ts'
 import { PeerLookup, type PeerAnswer } from '../../src/proxy/peer-lookup.ts'
 import { FetchError, type FetchedResponse, type PeerFetch } from '../../src/proxy/ports.ts'
 import type { PeerAsked, ProxyEvent } from '../../src/proxy/proxy-event.ts'
-import { answered } from '../core/protocol/driving.ts'
+import { addPublished, newProtocol } from './claiming-peers.ts'
 import { VirtualClock } from './virtual-clock.ts'
 
 const key = cacheKey('http://origin.example/')
 const request: RequestHead = { method: 'GET', url: key.url, fields: Fields.none }
-
-function protocol(): SummaryCacheProtocol {
-  const geometry = geometryFor(20)
-  return new SummaryCacheProtocol(
-    {
-      incarnation: 1,
-      geometry,
-      policy: UPDATE_PROFILES.fresh(),
-      pendingClearShare: 0.03,
-      generationAgeMs: 86_400_000,
-      heartbeatMs: 3_600_000,
-      maxBitCount: geometry.bitCount,
-    },
-    0,
-  )
-}
 
 /** When a peer answers, and whether it has the object; undefined: never. */
 type Manner = { readonly afterMs: number; readonly has: boolean } | undefined
@@ -76,15 +57,8 @@ class ScriptedPeers implements PeerFetch<string> {
 /** A lookup among peers that all claim the key, asked in the order of their names. */
 function lookupAmong(manners: Readonly<Record<string, Manner>>) {
   const clock = new VirtualClock()
-  const asker = protocol()
-  for (const name of Object.keys(manners)) {
-    const publisher = protocol()
-    publisher.claimed(key, 0)
-    publisher.publisher.publish(0, 'command')
-    const { digest, index } = asker.peers.add({ name, url: `http://${name}` })!
-    for (const { frame } of answered(publisher, digest.want(), 0)) asker.receive(index, frame, 0)
-    while (digest.work(0)) continue
-  }
+  const asker = newProtocol()
+  for (const name of Object.keys(manners)) addPublished(asker, name, [key])
   const events: ProxyEvent[] = []
   const lookup = new PeerLookup<string>({
     protocol: asker,

@@ -1,3 +1,5 @@
+import type { LookupPolicy } from './lookup-plan.ts'
+
 /** What is known of a candidate when it has to be chosen. */
 export interface CandidateFacts {
   /** Smoothed time to its answers' heads; 0 before the first. */
@@ -22,4 +24,29 @@ export function smoothedTruth(truthfulness: number, wasTrue: boolean): number {
  */
 export function costOfHitMs({ latencyMs, truthfulness }: CandidateFacts): number {
   return latencyMs / Math.max(truthfulness, 1e-6)
+}
+
+/**
+ * Whether a peer is asked for a key, or why not. `not-consulted`: away, failed of late, or its digest is not proved.
+ * `no-claim`: its digest does not claim the key. `switched-off`: it does not pay for being asked. `beyond-tries`: so many
+ * others come before it.
+ */
+export const CANDIDATE_VERDICTS = ['asked', 'not-consulted', 'no-claim', 'switched-off', 'beyond-tries'] as const
+export type CandidateVerdict = (typeof CANDIDATE_VERDICTS)[number]
+
+/** One peer as a lookup of one key finds it. */
+export interface CandidateStanding {
+  readonly isConsulted: boolean
+  readonly claims: boolean
+  readonly isOff: boolean
+  /** How many candidates come before it. */
+  readonly rank: number
+}
+
+/** Agrees with what `LookupPlan` would ask as long as every question is in vain and time is left. */
+export function judgeCandidate(standing: CandidateStanding, { ask, tries }: LookupPolicy): CandidateVerdict {
+  if (!standing.isConsulted) return 'not-consulted' // PROTOCOL rule 9
+  if (!standing.claims) return 'no-claim'
+  if (standing.isOff) return 'switched-off' // rule 11
+  return ask === 'best' && standing.rank >= tries ? 'beyond-tries' : 'asked' // rule 11: a bound on tries
 }

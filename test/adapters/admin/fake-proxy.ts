@@ -149,9 +149,10 @@ export class FakeProxy implements ProxyControl {
       key: '00112233445566778899aabbccddeeff',
       probes: [1, 77, 4096, 65_535],
       directory: { held: entries.length > 0, verdict: entries.length > 0 ? 'serve' : 'absent', entries },
+      lookup: { ask: 'best', tries: 2, addedDelayMs: 100, originMs: null },
       peers: [
-        { name: 'b', claims: true, consulted: true, reason: 'its digest claims the key' },
-        { name: 'c', claims: false, consulted: false, reason: 'nothing proved yet' },
+        { name: 'b', claims: true, consulted: true, choice: 'asked', reason: 'not asked yet, and so first' },
+        { name: 'c', claims: false, consulted: false, choice: 'not-consulted', reason: 'nothing proved yet' },
       ],
       plan: entries.length > 0 ? ['serve from store'] : ['ask peer b', `fetch from origin ${new URL(url).origin}`],
     }

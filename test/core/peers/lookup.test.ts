@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { costOfHitMs } from '../../../src/core/peers/candidate-selection.ts'
+import { costOfHitMs, judgeCandidate } from '../../../src/core/peers/candidate-selection.ts'
 import {
   addedDelayMs,
+  ASK_WAYS,
   DEFAULT_LOOKUP_POLICY,
   LookupPlan,
   type StepOutcome,
@@ -25,6 +26,29 @@ function steps(candidates: number[], outcomes: StepOutcome[], policy = DEFAULT_L
 }
 
 describe('rule 11: a false hit is cheap', () => {
+  test('who is said to be asked is whom the plan asks as long as all is in vain', () => {
+    const standing = fc.record({ isConsulted: fc.boolean(), claims: fc.boolean(), isOff: fc.boolean() })
+    const policy = fc.record({
+      ask: fc.constantFrom(...ASK_WAYS),
+      tries: fc.integer({ min: 1, max: 8 }),
+      addedDelayMs: fc.constant(500),
+    })
+    fc.assert(
+      fc.property(fc.array(standing, { maxLength: 12 }), policy, (peers, lookup) => {
+        const indices = peers.map((_, index) => index)
+        const candidates = indices.filter((i) => peers[i]!.isConsulted && peers[i]!.claims && !peers[i]!.isOff)
+        const asked: number[] = []
+        const plan = new LookupPlan(candidates, 0, lookup)
+        while (plan.step.kind === 'fetch-peer' || plan.step.kind === 'fetch-peers') {
+          asked.push(...(plan.step.kind === 'fetch-peer' ? [plan.step.peer] : plan.step.peers))
+          plan.after('false-hit')
+        }
+        const verdicts = peers.map((peer, i) => judgeCandidate({ ...peer, rank: candidates.indexOf(i) }, lookup))
+        expect(indices.filter((i) => verdicts[i] === 'asked')).toEqual(asked)
+      }),
+    )
+  })
+
   test('without a candidate the origin is asked at once', () => {
     expect(steps([], ['hit'])).toEqual(['fetch-origin', 'done'])
   })

@@ -1,5 +1,7 @@
 import { Type } from 'typebox'
-import { component, count, listOf, milliseconds, ref } from './building-blocks.ts'
+import { ASK_WAYS } from '../../../core/peers/lookup-plan.ts'
+import { PEER_CHOICES } from '../../../proxy/views.ts'
+import { component, count, listOf, milliseconds, oneOf, ref } from './building-blocks.ts'
 
 /** Above what the proxy port takes in a request line, so that whatever was stored can be asked for. */
 const MAX_URL_LENGTH = 16_384
@@ -60,14 +62,33 @@ export const ExplanationSchema = component(
         verdict: Type.String({ description: "`serve`, or why the origin is asked first: the reuse rule's reason." }),
         entries: listOf(ref(EntrySchema), 'Every variant.'),
       }),
+      lookup: Type.Object(
+        {
+          ask: oneOf(ASK_WAYS, '`best`: one claimant after the other. `all`: every one at once.'),
+          tries: count('Peers asked for one request at most, where it is one after the other.'),
+          addedDelayMs: milliseconds(
+            'All that asking peers may add to a request; less than configured where the origin is quick.',
+          ),
+          originMs: Type.Unsafe<number | null>({
+            type: ['number', 'null'],
+            description: "The origins' smoothed time to an answer's head, in milliseconds. Null before the first.",
+          }),
+        },
+        { description: 'The policy that decides on peers.' },
+      ),
       peers: listOf(
         Type.Object({
           name: Type.String(),
           claims: Type.Boolean({ description: 'Its digest may contain the key.' }),
           consulted: Type.Boolean(),
-          reason: Type.String(),
+          choice: oneOf(
+            PEER_CHOICES,
+            'Whether it would be asked, or why not. `beyond-tries`: so many others come before it. ' +
+              '`not-needed`: the store has something of it.',
+          ),
+          reason: Type.String({ description: 'The same in words and figures.' }),
         }),
-        'What each replica says.',
+        'What each replica says, and what follows from it.',
       ),
       plan: listOf(Type.String(), 'What would be done, in order.'),
     },
