@@ -1,6 +1,7 @@
 import { LiveTable, element, setState, setText, showTwoLines } from './dom.js'
 import { bytes, count, duration, errorRate, factor, fewerOrMore, percent } from './format.js'
 
+const FRAMES = ['want', 'snapshot', 'delta', 'turnover', 'heartbeat', 'goodbye']
 const CAUSES = ['collision', 'pending-clear', 'freshness', 'variant', 'unknown']
 
 /** What each proxy holds of each other's digest, and how well it has guessed. */
@@ -36,6 +37,7 @@ export class ReplicasView {
       { label: 'False misses', numeric: true, show: (cell, { peer }) => showProbes(cell, peer.guesses) },
       { label: 'Time saved', numeric: true, show: (cell, { peer }) => setText(cell, saved(peer.savedMs)) },
       { label: 'Messages against ICP', numeric: true, show: (cell, { peer }) => showAccount(cell, peer.account) },
+      { label: 'Messages by kind', show: (cell, { peer }) => showKinds(cell, peer.account) },
     ])
   }
 
@@ -93,6 +95,16 @@ function showAccount(cell, { bytes: spent, icp, messagesFull }) {
     `${count(messagesFull)} against ${count(icp.messagesFull)}`,
     `${bytes(spent)} against ${bytes(icp.bytes)}`,
   )
+}
+
+function showKinds(cell, { answers, framesReceived, probes, questions }) {
+  const named = (counts) =>
+    Object.entries(counts)
+      .filter(([, number]) => number > 0)
+      .map(([kind, number]) => `${kind} ${count(number)}`)
+      .join(', ')
+  const kinds = FRAMES.map((frame) => [frame, framesReceived[frame]])
+  showTwoLines(cell, named(Object.fromEntries(kinds)) || '–', named({ questions, probes, answers }))
 }
 
 /** Ours beside what ICP would have sent, counted three ways and in bytes. */

@@ -171,6 +171,32 @@ export class PrometheusText {
       ),
     )
     this.#counter(
+      'peer_frame_bytes_received_total',
+      'Bytes of these.',
+      peers.flatMap(({ account, name }) =>
+        Object.entries(account.frameBytesReceived).map(([frame, bytes]) => [{ peer: name, frame }, bytes] as const),
+      ),
+    )
+    this.#counter(
+      'peer_heads_total',
+      'Questions to it, probes that no request waited for, and the answers to both.',
+      peers.flatMap(({ account, name }) => [
+        [{ peer: name, kind: 'question' }, account.questions] as const,
+        [{ peer: name, kind: 'probe' }, account.probes] as const,
+        [{ peer: name, kind: 'answer' }, account.answers] as const,
+      ]),
+    )
+    this.#counter(
+      'peer_head_bytes_total',
+      'Bytes of these.',
+      perPeer((peer) => peer.account.headBytes),
+    )
+    this.#counter(
+      'peer_icp_bytes_total',
+      'Bytes of the queries and replies that ICP would have sent.',
+      perPeer((peer) => peer.account.icp.bytes),
+    )
+    this.#counter(
       'peer_icp_messages_total',
       'What ICP would have sent to and from it for the same local misses.',
       peers.flatMap(({ account, name }) => [

@@ -54,6 +54,22 @@ describe('/metrics', () => {
     expect(samples.has('summary_cache_replica_age_seconds{peer="c"}'), 'c has no replica').toBe(false)
   })
 
+  test('gives what each peer has cost by kind, and what ICP would have cost in its place', async () => {
+    const { samples } = parse((await admin.ask('GET', '/metrics')).text)
+    const of = (family: string, labels = '') => samples.get(`summary_cache_peer_${family}_total{peer="b"${labels}}`)
+    expect(of('frames_received', ',frame="heartbeat"')).toBe(12)
+    expect(of('frame_bytes_received', ',frame="heartbeat"')).toBe(620)
+    expect(of('frame_bytes_received', ',frame="snapshot"')).toBe(4_000)
+    expect(of('heads', ',kind="question"')).toBe(24)
+    expect(of('heads', ',kind="probe"')).toBe(3)
+    expect(of('heads', ',kind="answer"')).toBe(26)
+    expect(of('head_bytes')).toBe(4_100)
+    expect(of('messages', ',count="paper"')).toBe(30)
+    expect(of('messages', ',count="full"')).toBe(71)
+    expect(of('icp_messages', ',count="full"')).toBe(240)
+    expect(of('icp_bytes')).toBe(16_800)
+  })
+
   test('counters never fall, however many scrape at once', async () => {
     let before = new Map<string, number>()
     for (let round = 0; round < 5; round++) {
