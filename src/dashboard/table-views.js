@@ -81,8 +81,17 @@ function showFalseHits(cell, falseHits) {
   showTwoLines(cell, count(total), causes.join(', '))
 }
 
-function showProbes(cell, { falseMisses, probes }) {
-  showTwoLines(cell, count(falseMisses), probes === 0 ? '' : `of ${count(probes)} probes`)
+function showProbes(cell, { falseMissCauses, falseMisses, probes }) {
+  const causes = named(falseMissCauses)
+  const of = `of ${count(probes)} probes`
+  showTwoLines(cell, count(falseMisses), probes === 0 ? '' : causes === '' ? of : `${of}: ${causes}`)
+}
+
+function named(counts) {
+  return Object.entries(counts)
+    .filter(([, number]) => number > 0)
+    .map(([kind, number]) => `${kind} ${count(number)}`)
+    .join(', ')
 }
 
 function saved(ms) {
@@ -98,11 +107,6 @@ function showAccount(cell, { bytes: spent, icp, messagesFull }) {
 }
 
 function showKinds(cell, { answers, framesReceived, probes, questions }) {
-  const named = (counts) =>
-    Object.entries(counts)
-      .filter(([, number]) => number > 0)
-      .map(([kind, number]) => `${kind} ${count(number)}`)
-      .join(', ')
   const kinds = FRAMES.map((frame) => [frame, framesReceived[frame]])
   showTwoLines(cell, named(Object.fromEntries(kinds)) || '–', named({ questions, probes, answers }))
 }

@@ -52,6 +52,7 @@ const GUESSES_MODEL = {
   probes: 0,
   falseMisses: 0,
 }
+const FALSE_MISSES_MODEL = { freshness: 0, unknown: 0 }
 const FALSE_HITS_MODEL = { collision: 0, 'pending-clear': 0, freshness: 0, variant: 0, unknown: 0 }
 const GEOMETRY_MODEL = { hashScheme: 0, keyId: 0, keyRules: 0, bitCount: 0, probeCount: 0 }
 const REPLICA_MODEL = {
@@ -69,8 +70,8 @@ const REPLICA_MODEL = {
 
 function isPeer(value: unknown): boolean {
   const account = new PeerAccounts().of('')
-  if (!hasShape(value, { ...PEER_MODEL, account, guesses: { ...GUESSES_MODEL, falseHits: FALSE_HITS_MODEL } }, 0))
-    return false
+  const model = { ...GUESSES_MODEL, falseHits: FALSE_HITS_MODEL, falseMissCauses: FALSE_MISSES_MODEL }
+  if (!hasShape(value, { ...PEER_MODEL, account, guesses: model }, 0)) return false
   const { digest, guesses } = value as ClusterMember['peers'][number]
   const { measuredError } = guesses
   return (

@@ -11,7 +11,7 @@ import { judgeReuse } from '../core/http/reuse.ts'
 import { measuredError } from '../core/peers/guess-counts.ts'
 import type { LookupPolicy } from '../core/peers/lookup-plan.ts'
 import { transportOf, type Peer } from '../core/peers/peer.ts'
-import { isConsulted, isDigestUsable, MAX_PEERS, type PeerState } from '../core/peers/peer-table.ts'
+import { isConsulted, isDigestUsable, MAX_PEERS, replicaAgeMs, type PeerState } from '../core/peers/peer-table.ts'
 import { transportKinds, type TransportName } from '../core/peers/transport-kinds.ts'
 import type { SummaryCacheProtocol } from '../core/protocol/summary-cache-protocol.ts'
 import type { PaperReplica } from '../core/protocol/paper-replica.ts'
@@ -293,6 +293,7 @@ export class Operator implements ProxyControl {
         remoteStaleHits: guesses.falseHits.freshness,
         probes: guesses.probes,
         falseMisses: guesses.falseMisses,
+        falseMissCauses: { ...guesses.falseMissCauses },
         measuredError: measuredError(guesses),
       },
       savedMs: Math.round(state.worth.savedMs),
@@ -314,7 +315,7 @@ export class Operator implements ProxyControl {
       ...digestView(held.geometry, formatName(held.name), held.entryCount, held.setBitCount),
       proved: state.digest.isProved(nowMs),
       provedAgoMs: Math.round(state.digest.provedAgoMs(nowMs)),
-      ageMs: Math.round(state.digest.ageMs(nowMs)),
+      ageMs: Math.round(replicaAgeMs(state, nowMs)),
     }
   }
 

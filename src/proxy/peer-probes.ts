@@ -1,6 +1,7 @@
 import type { CacheKey } from '../core/http/cache-key.ts'
 import type { RequestHead } from '../core/http/message-head.ts'
-import { isConsulted, type PeerState } from '../core/peers/peer-table.ts'
+import { FalseMissCauses } from '../core/peers/false-miss-causes.ts'
+import { isConsulted, replicaAgeMs, type PeerState } from '../core/peers/peer-table.ts'
 import type { SummaryCacheProtocol } from '../core/protocol/summary-cache-protocol.ts'
 import { falseHitCause, inMs, type PeerLookup } from './peer-lookup.ts'
 import { FetchError, type Clock, type EventSink, type FetchedResponse, type PeerFetch, type Random } from './ports.ts'
@@ -27,35 +28,45 @@ const TIMEOUT_MS = 2_000
 export class PeerProbes<B> {
   readonly #parts: PeerProbesParts<B>
   readonly #stopped = new AbortController()
+  readonly #falseMisses: FalseMissCauses
   #underWay = 0
 
   constructor(parts: PeerProbesParts<B>) {
     this.#parts = parts
+    this.#falseMisses = new FalseMissCauses(parts.protocol.peers)
   }
 
   /** @param request with only-if-cached already asked for */
   missed(key: CacheKey, request: RequestHead): void {
     const { clock, protocol, random, share } = this.#parts
-    if (this.#underWay >= MAX_UNDER_WAY || this.#stopped.signal.aborted) return
+    if (this.#stopped.signal.aborted) return
     const nowMs = clock.monotonicMs()
+    this.#falseMisses.settle(nowMs)
+    if (this.#underWay >= MAX_UNDER_WAY) return
     for (const state of protocol.peers.claimantsOff(key, nowMs)) {
-      if (state.worth.takeTrial(nowMs)) void this.#probe(state, request, 'switched-off')
+      if (state.worth.takeTrial(nowMs)) void this.#probe(state, key, request, 'switched-off')
     }
     if (share === 0 || random.next() >= share) return
     const silent = protocol.peers
       .all()
       .filter((state) => isConsulted(state, nowMs) && !protocol.peers.isClaimed(state, key))
     const chosen = silent[Math.floor(random.next() * silent.length)]
-    if (chosen !== undefined) void this.#probe(chosen, request, 'unclaimed')
+    if (chosen !== undefined) void this.#probe(chosen, key, request, 'unclaimed')
   }
 
   stop(): void {
     this.#stopped.abort()
   }
 
-  async #probe(state: PeerState, request: RequestHead, why: 'unclaimed' | 'switched-off'): Promise<void> {
+  async #probe(
+    state: PeerState,
+    key: CacheKey,
+    request: RequestHead,
+    why: 'unclaimed' | 'switched-off',
+  ): Promise<void> {
     const { clock, events, fetcher } = this.#parts
     const startMs = clock.monotonicMs()
+    const ageMs = replicaAgeMs(state, startMs)
     this.#underWay++
     let response: FetchedResponse<B> | undefined
     let requestBytes = 0
@@ -77,18 +88,19 @@ export class PeerProbes<B> {
       peer: state.peer.name,
       why,
       outcome,
+      replicaAgeMs: Math.round(ageMs),
       requestBytes,
       replyBytes: response?.responseHeadBytes ?? 0,
       elapsedMs,
     })
-    if (why === 'unclaimed') this.#measured(state, outcome)
+    if (why === 'unclaimed') this.#measured(state, key, outcome)
     else this.#tried(state, outcome, elapsedMs)
   }
 
-  #measured(state: PeerState, outcome: 'hit' | 'false-hit' | 'failed'): void {
+  #measured(state: PeerState, key: CacheKey, outcome: 'hit' | 'false-hit' | 'failed'): void {
     if (outcome === 'failed') return
     state.guesses.probes++
-    if (outcome === 'hit') state.guesses.falseMisses++
+    if (outcome === 'hit') this.#falseMisses.found(state, key, this.#parts.clock.monotonicMs())
   }
 
   #tried(state: PeerState, outcome: 'hit' | 'false-hit' | 'failed', elapsedMs: number): void {

@@ -54,6 +54,8 @@ export interface PeerProbed {
   readonly peer: string
   readonly why: 'unclaimed' | 'switched-off'
   readonly outcome: 'hit' | 'false-hit' | 'failed'
+  /** How far behind our replica could be when it was asked. */
+  readonly replicaAgeMs: number
   readonly requestBytes: number
   readonly replyBytes: number
   readonly elapsedMs: number

@@ -1,6 +1,6 @@
 import type { FilterGeometry } from '../core/filter/filter-geometry.ts'
 import { CANDIDATE_VERDICTS } from '../core/peers/candidate-selection.ts'
-import type { FalseHitCause } from '../core/peers/guess-counts.ts'
+import type { FalseHitCause, FalseMissCause } from '../core/peers/guess-counts.ts'
 import type { AskWay } from '../core/peers/lookup-plan.ts'
 import type { TransportName } from '../core/peers/transport-kinds.ts'
 import type { DatagramDrop, DigestFrameKind, Outcome, TurnedAwayCause } from './proxy-event.ts'
@@ -55,6 +55,8 @@ export interface GuessesView {
   /** Asked on a sample though its digest did not claim the key, and had it all the same. */
   readonly probes: number
   readonly falseMisses: number
+  /** Of those whose replica has caught up meanwhile. */
+  readonly falseMissCauses: Readonly<Record<FalseMissCause, number>>
   /** False hits by collision per test that should have said no; null before the first. */
   readonly measuredError: number | null
 }

@@ -40,6 +40,17 @@ test('rule 10: a probe of a peer that does not claim a key finds a false miss', 
   await until(() => guesses().probes === 2)
   expect(guesses().falseMisses).toBe(1)
   expect([guesses().trueHits, guesses().claims]).toEqual([0, 0])
+
+  // The update comes, and shows that the replica was only behind.
+  expect(guesses().falseMissCauses).toEqual({ freshness: 0, unknown: 0 })
+  a.operator.publishNow()
+  await until(() => claims(b, 'a', `${origin.url}/held`))
+  await until(async () => {
+    b.operator.purge(`${origin.url}/elsewhere`)
+    await get(b, `${origin.url}/elsewhere`)
+    return guesses().falseMissCauses.freshness === 1
+  })
+  expect(guesses().falseMissCauses).toEqual({ freshness: 1, unknown: 0 })
 })
 
 test('rule 11: a peer that answers more slowly than the origin is switched off, visibly, until it would pay again', async () => {

@@ -29,6 +29,7 @@ const peer: PeerView = {
     remoteStaleHits: 0,
     probes: 0,
     falseMisses: 0,
+    falseMissCauses: { freshness: 0, unknown: 0 },
     measuredError: null,
   },
   savedMs: 0,

@@ -6,7 +6,7 @@ import type { ReuseVerdict } from '../../src/core/http/reuse.ts'
 import { DEFAULT_LOOKUP_POLICY, LookupPlan } from '../../src/core/peers/lookup-plan.ts'
 import { explainLookup, type LookupFacts } from '../../src/proxy/explanation.ts'
 import { storedOf } from '../core/directory/stored-responses.ts'
-import { addPublished, newProtocol } from './claiming-peers.ts'
+import { addPublished, newProtocol } from '../core/peers/claiming-peers.ts'
 
 const key = cacheKey('http://origin.example/')
 

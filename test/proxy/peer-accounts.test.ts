@@ -37,6 +37,7 @@ test('rule 10: each event is counted at its peer, in both counts, by its own siz
       peer,
       why: fc.constant('unclaimed' as const),
       outcome: fc.constant('hit' as const),
+      replicaAgeMs: fc.constant(1),
       requestBytes: bytes,
       replyBytes: bytes,
       elapsedMs: fc.constant(1),

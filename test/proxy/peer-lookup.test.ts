@@ -7,7 +7,7 @@ import type { Peer } from '../../src/core/peers/peer.ts'
 import { PeerLookup, type PeerAnswer } from '../../src/proxy/peer-lookup.ts'
 import { FetchError, type FetchedResponse, type PeerFetch } from '../../src/proxy/ports.ts'
 import type { PeerAsked, ProxyEvent } from '../../src/proxy/proxy-event.ts'
-import { addPublished, newProtocol } from './claiming-peers.ts'
+import { addPublished, newProtocol } from '../core/peers/claiming-peers.ts'
 import { VirtualClock } from './virtual-clock.ts'
 
 const key = cacheKey('http://origin.example/')

@@ -145,6 +145,13 @@ export class PrometheusText {
       'Times it had it all the same.',
       perPeer((peer) => peer.guesses.falseMisses),
     )
+    this.#counter(
+      'peer_false_miss_causes_total',
+      'Why, of those whose replica has caught up meanwhile.',
+      peers.flatMap(({ guesses, name }) =>
+        Object.entries(guesses.falseMissCauses).map(([cause, misses]) => [{ peer: name, cause }, misses] as const),
+      ),
+    )
     this.#gauge(
       'peer_saved_seconds',
       "What asking it has saved against the origin's time; negative where it has cost more.",

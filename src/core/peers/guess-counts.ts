@@ -6,6 +6,13 @@
 export const FALSE_HIT_CAUSES = ['collision', 'pending-clear', 'freshness', 'variant', 'unknown'] as const
 export type FalseHitCause = (typeof FALSE_HIT_CAUSES)[number]
 
+/**
+ * Why a peer had what its digest did not claim. `freshness`: its replica had not caught up yet, and claims it since.
+ * `unknown`: it has caught up and does not: the entry has gone since, or the digest is wrong.
+ */
+export const FALSE_MISS_CAUSES = ['freshness', 'unknown'] as const
+export type FalseMissCause = (typeof FALSE_MISS_CAUSES)[number]
+
 /** How one peer's digest has guessed so far. */
 export interface GuessCounts {
   trueHits: number
@@ -18,6 +25,8 @@ export interface GuessCounts {
   /** Asked, on a sample, though its digest did not claim the key; and had it all the same. */
   probes: number
   falseMisses: number
+  /** Of those whose replica has caught up meanwhile. */
+  falseMissCauses: Record<FalseMissCause, number>
 }
 
 /** @param testCount how often the digest has been tested so far: counted by the lookups, not by the peer */
@@ -32,6 +41,7 @@ export function newGuessCounts(testCount: () => number): GuessCounts {
     claims: 0,
     probes: 0,
     falseMisses: 0,
+    falseMissCauses: { freshness: 0, unknown: 0 },
   }
 }
 

@@ -183,6 +183,11 @@ function isOff({ worth }: PeerState): boolean {
   return worth.isOff
 }
 
+/** How far behind it can be; on the paper's wire since it was fetched whole. */
+export function replicaAgeMs({ digest, paper }: PeerState, nowMs: number): number {
+  return paper === undefined ? digest.ageMs(nowMs) : paper.unmendedMs(nowMs)
+}
+
 /** Proved of late, or for want of proofs on the paper's wire: heard of late. */
 export function isDigestUsable({ digest, paper }: PeerState, nowMs: number): boolean {
   return paper === undefined ? digest.isProved(nowMs) : paper.isCurrent(nowMs)

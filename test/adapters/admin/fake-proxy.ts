@@ -194,6 +194,7 @@ export function peerView(name: string, state: PeerView['state']): PeerView {
       remoteStaleHits: 1,
       probes: 7,
       falseMisses: 2,
+      falseMissCauses: { freshness: 1, unknown: 0 },
       measuredError: state === 'up' ? 0.0208 : null,
     },
     savedMs: 640,

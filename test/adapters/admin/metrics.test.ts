@@ -46,6 +46,8 @@ describe('/metrics', () => {
   test("gives each peer's guesses, and of a replica its age and both its errors", async () => {
     const { samples } = parse((await admin.ask('GET', '/metrics')).text)
     expect(samples.get('summary_cache_peer_false_hits_total{peer="b",cause="collision"}')).toBe(2)
+    expect(samples.get('summary_cache_peer_false_misses_total{peer="b"}')).toBe(2)
+    expect(samples.get('summary_cache_peer_false_miss_causes_total{peer="b",cause="freshness"}')).toBe(1)
     expect(samples.get('summary_cache_replica_age_seconds{peer="b"}')).toBe(0.64)
     expect(samples.get('summary_cache_replica_expected_error_ratio{peer="b"}')).toBe(0.0024)
     expect(samples.get('summary_cache_replica_measured_error_ratio{peer="b"}')).toBe(0.0208)

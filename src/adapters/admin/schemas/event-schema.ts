@@ -41,6 +41,7 @@ export const EventSchema = component(
         peer: Type.String(),
         why: oneOf(['unclaimed', 'switched-off'], 'Its digest does not claim the key, or it is switched off.'),
         outcome: oneOf(['hit', 'false-hit', 'failed'], 'What came of it.'),
+        replicaAgeMs: Type.Number({ description: 'How far behind our copy of its digest could be. In milliseconds.' }),
         requestBytes: bytes,
         replyBytes: bytes,
         elapsedMs: Type.Number(),

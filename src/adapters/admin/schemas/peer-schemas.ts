@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { FALSE_HIT_CAUSES } from '../../../core/peers/guess-counts.ts'
+import { FALSE_HIT_CAUSES, FALSE_MISS_CAUSES } from '../../../core/peers/guess-counts.ts'
 import { TRANSPORT_NAMES, transportKinds } from '../../../core/peers/transport-kinds.ts'
 import { component, count, countEach, listOf, nullable, oneOf, ref } from './building-blocks.ts'
 import { DIGEST_FRAME_KINDS } from '../../../proxy/proxy-event.ts'
@@ -45,6 +45,11 @@ export const GuessesSchema = component(
       remoteStaleHits: count('Times the peer had it, but stale: the false hits by freshness.'),
       probes: count('Times it was asked, on a sample, though its digest did not claim the key.'),
       falseMisses: count('Times it had it all the same.'),
+      falseMissCauses: countEach(
+        FALSE_MISS_CAUSES,
+        'Why, once the replica has caught up with that moment. `freshness`: it claims the key by then. `unknown`: it does ' +
+          'not; the entry has gone since, or the digest is wrong.',
+      ),
       measuredError: MEASURED_ERROR,
     },
     { description: "How a peer's digest has guessed so far." },

@@ -1,9 +1,9 @@
-import { geometryFor } from '../../src/core/filter/filter-geometry.ts'
-import type { CacheKey } from '../../src/core/http/cache-key.ts'
-import type { PeerState } from '../../src/core/peers/peer-table.ts'
-import { SummaryCacheProtocol } from '../../src/core/protocol/summary-cache-protocol.ts'
-import { UPDATE_PROFILES } from '../../src/core/protocol/update-policy.ts'
-import { answered } from '../core/protocol/driving.ts'
+import { geometryFor } from '../../../src/core/filter/filter-geometry.ts'
+import type { CacheKey } from '../../../src/core/http/cache-key.ts'
+import type { PeerState } from '../../../src/core/peers/peer-table.ts'
+import { SummaryCacheProtocol } from '../../../src/core/protocol/summary-cache-protocol.ts'
+import { UPDATE_PROFILES } from '../../../src/core/protocol/update-policy.ts'
+import { answered } from '../protocol/driving.ts'
 
 export function newProtocol(incarnation = 1): SummaryCacheProtocol {
   const geometry = geometryFor(20)
@@ -22,8 +22,12 @@ export function newProtocol(incarnation = 1): SummaryCacheProtocol {
 }
 
 /** A peer of the asker that holds these keys and has published them. */
-export function addPublished(asker: SummaryCacheProtocol, name: string, keys: readonly CacheKey[]): PeerState {
-  const publisher = newProtocol()
+export function addPublished(
+  asker: SummaryCacheProtocol,
+  name: string,
+  keys: readonly CacheKey[],
+  publisher = newProtocol(),
+): PeerState {
   for (const key of keys) publisher.claimed(key, 0)
   publisher.publisher.publish(0, 'command')
   const state = asker.peers.add({ name, url: `http://${name}` })!
