@@ -27,6 +27,9 @@ class Connection {
 
   constructor() {
     this.#socket = connect({ host, port, noDelay: true })
+    this.#socket.on('close', () => {
+      throw new Error('the proxy closed a connection')
+    })
     this.#socket.on('data', (bytes) => {
       this.#received = this.#received.length === 0 ? bytes : Buffer.concat([this.#received, bytes])
       if (!isWhole(this.#received)) return
@@ -68,7 +71,8 @@ async function measure(windowMs: number): Promise<void> {
   const sendWaiting = (): void => {
     while (waiting.length > 0 && idle.length > 0) {
       const dueMs = waiting.shift()!
-      const connection = idle.pop()!
+      // The one that has waited longest: none is idle for so long that the proxy would close it.
+      const connection = idle.shift()!
       connection.send(() => {
         delays.push(performance.now() - dueMs)
         idle.push(connection)
