@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { cacheKey } from '../../../src/core/http/cache-key.ts'
 import { costOfHitMs, judgeCandidate } from '../../../src/core/peers/candidate-selection.ts'
 import {
   addedDelayMs,
@@ -10,6 +11,7 @@ import {
 } from '../../../src/core/peers/lookup-plan.ts'
 import { PeerHealth } from '../../../src/core/peers/peer-health.ts'
 import { MAX_PEERS, PeerTable } from '../../../src/core/peers/peer-table.ts'
+import { addPublished, newProtocol } from './claiming-peers.ts'
 import { tableOptions } from './table-options.ts'
 
 function steps(candidates: number[], outcomes: StepOutcome[], policy = DEFAULT_LOOKUP_POLICY): string[] {
@@ -155,5 +157,35 @@ describe('the table of peers', () => {
     table.remove('p7')
     expect(table.add({ name: 'more', url: 'http://p' })?.index).toBe(7)
     expect(table.size).toBe(MAX_PEERS)
+  })
+})
+
+describe('those that are switched off', () => {
+  const key = cacheKey('http://origin.example/')
+  const doing = fc.record({
+    peer: fc.nat(3),
+    what: fc.constantFrom('asked in vain', 'tried well', 'leaves', 'joins'),
+  })
+
+  test('are those that going through all peers would find, whatever they do, join or leave', () => {
+    fc.assert(
+      fc.property(fc.array(doing, { maxLength: 60 }), (steps) => {
+        const asker = newProtocol()
+        const names = ['a', 'b', 'c', 'd']
+        const states = names.map((name) => addPublished(asker, name, [key]))
+        for (const { peer, what } of steps) {
+          const state = states[peer]!
+          if (what === 'leaves') asker.peers.remove(names[peer]!)
+          else if (what === 'tried well') for (let i = 0; i < 4; i++) state.worth.tried('hit', 1, 20, 0)
+          // Of one that has left, too: its last answer was under way.
+          else if (what !== 'joins') state.worth.asked('failed', 500, 20, 0)
+          else if (asker.peers.named(names[peer]!) === undefined) {
+            states[peer] = addPublished(asker, names[peer]!, [key])
+          }
+          const off = asker.peers.all().filter(({ worth }) => worth.isOff)
+          expect(new Set(asker.peers.claimantsOff(key, 0))).toEqual(new Set(off))
+        }
+      }),
+    )
   })
 })
