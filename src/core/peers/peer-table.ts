@@ -46,6 +46,8 @@ export class PeerTable {
   readonly #claiming = new Uint32Array(MAX_PEERS)
   readonly #tests = new TestCounts(() => this.#tested())
   #size = 0
+  /** Those that are switched off: seldom any, so that lookups need not go through all peers for them. */
+  readonly #off = new Set<PeerState>()
   /** Those with a paper replica. */
   #onPaper: readonly PeerState[] = []
   readonly #paperHasher = new PaperHasher()
@@ -80,7 +82,7 @@ export class PeerTable {
       testedOnPaper: () => void paperTests++,
       digest,
       paper,
-      worth: new PeerWorth(),
+      worth: new PeerWorth((isOff) => this.#switched(state, isOff)),
       latencyMs: 0,
       truthfulness: FIRST_TRUTHFULNESS,
       get isConnected() {
@@ -103,6 +105,7 @@ export class PeerTable {
     const state = this.named(name)
     if (state === undefined) return undefined
     this.#states[state.index] = undefined
+    this.#off.delete(state)
     this.#tests.forget(state.index)
     this.#size--
     this.#replicas.set(state.index, undefined)
@@ -129,8 +132,8 @@ export class PeerTable {
 
   /** Those that claim the key and are switched off: to be tried while no request waits. */
   claimantsOff(key: LookupKey, nowMs: number): PeerState[] {
-    for (const state of this.#states) if (state?.worth.isOff === true) return this.claimants(key, nowMs).filter(isOff)
-    return []
+    if (this.#off.size === 0) return []
+    return [...this.#off].filter((state) => isConsulted(state, nowMs) && this.isClaimed(state, key))
   }
 
   /**
@@ -165,6 +168,12 @@ export class PeerTable {
     return this.#size
   }
 
+  /** An answer may still come from one that has been removed. */
+  #switched(state: PeerState, isOff: boolean): void {
+    if (isOff && this.#states[state.index] === state) this.#off.add(state)
+    else this.#off.delete(state)
+  }
+
   /** By arithmetic: all but the few whose digests come over the paper's wire. */
   #tested(): Tested[] {
     return this.all().map(({ digest, health, index, isConnected, paper }) => ({
@@ -177,10 +186,6 @@ export class PeerTable {
 /** It is there, its replica is proved, and it has not failed of late (PROTOCOL rule 9). */
 export function isConsulted(state: PeerState, nowMs: number): boolean {
   return state.isConnected && state.health.mayBeAsked && isDigestUsable(state, nowMs)
-}
-
-function isOff({ worth }: PeerState): boolean {
-  return worth.isOff
 }
 
 /** How far behind it can be; on the paper's wire since it was fetched whole. */

@@ -31,6 +31,12 @@ export class PeerWorth {
   #trialMs = 0
   #pauseMs = FIRST_PAUSE_MS
   #trialDueMs = -Infinity
+  readonly #switched: (isOff: boolean) => void
+
+  /** @param switched called when `isOff` has changed */
+  constructor(switched: (isOff: boolean) => void = () => undefined) {
+    this.#switched = switched
+  }
 
   get isOff(): boolean {
     return this.#isOff
@@ -51,6 +57,7 @@ export class PeerWorth {
     if (this.#balanceMs >= -allowanceMs) return false
     this.#isOff = true
     this.#pause(nowMs)
+    this.#switched(true)
     return true
   }
 
@@ -75,6 +82,7 @@ export class PeerWorth {
     this.#isOff = false
     this.#balanceMs = 0
     this.#pauseMs = FIRST_PAUSE_MS
+    this.#switched(false)
     return true
   }
 

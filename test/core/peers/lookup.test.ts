@@ -1,5 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { probePositions } from '../../../src/core/filter/probing.ts'
+import { cacheKey } from '../../../src/core/http/cache-key.ts'
 import { costOfHitMs, judgeCandidate } from '../../../src/core/peers/candidate-selection.ts'
 import {
   addedDelayMs,
@@ -10,6 +12,10 @@ import {
 } from '../../../src/core/peers/lookup-plan.ts'
 import { PeerHealth } from '../../../src/core/peers/peer-health.ts'
 import { MAX_PEERS, PeerTable } from '../../../src/core/peers/peer-table.ts'
+import { encodeDirUpdate } from '../../../src/core/protocol/dir-update-message.ts'
+import { paperGeometry, PaperHasher } from '../../../src/core/protocol/paper-hashing.ts'
+import { PaperReplica } from '../../../src/core/protocol/paper-replica.ts'
+import { addPublished, newProtocol } from './claiming-peers.ts'
 import { tableOptions } from './table-options.ts'
 
 function steps(candidates: number[], outcomes: StepOutcome[], policy = DEFAULT_LOOKUP_POLICY): string[] {
@@ -155,5 +161,54 @@ describe('the table of peers', () => {
     table.remove('p7')
     expect(table.add({ name: 'more', url: 'http://p' })?.index).toBe(7)
     expect(table.size).toBe(MAX_PEERS)
+  })
+})
+
+describe('those that are switched off', () => {
+  const key = cacheKey('http://origin.example/')
+  const doing = fc.record({
+    peer: fc.nat(3),
+    what: fc.constantFrom('asked in vain', 'tried well', 'leaves', 'joins'),
+  })
+
+  test('are none that have left, switched off before or by a late answer, though their bits are still there', () => {
+    const { peers } = newProtocol()
+    for (const isOffFirst of [true, false]) {
+      const replica = new PaperReplica({ maxBitCount: 65_536, staleAfterMs: 60_000 })
+      const records = new Uint32Array(4)
+      probePositions(new PaperHasher().hash(key.url, 4), paperGeometry(10_007, 4), records)
+      const head = { requestNumber: 0, functionCount: 4, functionBits: 32, bitCount: 10_007 }
+      replica.receive(encodeDirUpdate({ ...head, records }), 0)
+      const peer = { name: 'p', url: 'http://p', transport: 'dir-update', updates: 'p:3130' } as const
+      const state = peers.add(peer, replica)!
+      if (isOffFirst) state.worth.asked('failed', 500, 20, 0)
+      expect(peers.claimantsOff(key, 0)).toEqual(isOffFirst ? [state] : [])
+      peers.remove('p')
+      if (!isOffFirst) state.worth.asked('failed', 500, 20, 0)
+      expect([state.worth.isOff, peers.isClaimed(state, key)]).toEqual([true, true])
+      expect(peers.claimantsOff(key, 0)).toEqual([])
+    }
+  })
+
+  test('are those that going through all peers would find, whatever they do, join or leave', () => {
+    fc.assert(
+      fc.property(fc.array(doing, { maxLength: 60 }), (deeds) => {
+        const asker = newProtocol()
+        const names = ['a', 'b', 'c', 'd']
+        const states = names.map((name) => addPublished(asker, name, [key]))
+        for (const { peer, what } of deeds) {
+          const state = states[peer]!
+          if (what === 'leaves') asker.peers.remove(names[peer]!)
+          else if (what === 'tried well') for (let i = 0; i < 4; i++) state.worth.tried('hit', 1, 20, 0)
+          // Of one that has left, too: its last answer was under way.
+          else if (what !== 'joins') state.worth.asked('failed', 500, 20, 0)
+          else if (asker.peers.named(names[peer]!) === undefined) {
+            states[peer] = addPublished(asker, names[peer]!, [key])
+          }
+          const off = asker.peers.all().filter(({ worth }) => worth.isOff)
+          expect(new Set(asker.peers.claimantsOff(key, 0))).toEqual(new Set(off))
+        }
+      }),
+    )
   })
 })
